@@ -32,6 +32,14 @@ pub trait QuicHandshake {
     fn is_resumed(&self) -> Result<bool>;
 }
 
+/// Appends CRYPTO data to what is to be sent. Data of one level is sent together.
+pub fn append(sent: &mut Vec<(Kind, Vec<u8>)>, kind: Kind, data: &[u8]) {
+    match sent.last_mut() {
+        Some((last, bytes)) if *last == kind => bytes.extend_from_slice(data),
+        _ => sent.push((kind, data.to_vec())),
+    }
+}
+
 /// Checks that handshakes without packets are enough for the row.
 ///
 /// # Errors

@@ -11,6 +11,7 @@
 //! | one end of a connection | `endpoint.rs` |
 //! | the keys of a connection | `keys.rs` |
 //! | libraries without protection of packets | `handshake_only.rs` |
+//! | keys from the secrets that those give | `secrets.rs` |
 //! | units of the transport between both ends | `units.rs` |
 //! | negotiated parameters | `messages.rs` |
 //! | packets | `packets.rs` |
@@ -22,11 +23,13 @@ mod handshake_only;
 mod keys;
 mod messages;
 mod packets;
+mod secrets;
 mod units;
 mod worker;
 
-pub use handshake_only::{HandshakeOnly, QuicHandshake, can};
+pub use handshake_only::{HandshakeOnly, QuicHandshake, append, can};
+pub use secrets::{KeyFunctions, Keyring};
 pub use units::Kind;
 pub use worker::{
-    ALPN, EARLY_DATA_CONTEXT, EitherTransport, FIRST_ID, PARAMETERS, Provider, QuicWorker, Sides,
+    ALPN, EARLY_DATA_CONTEXT, EitherTransport, PARAMETERS, Provider, QuicWorker, Sides,
 };

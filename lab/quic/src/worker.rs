@@ -45,7 +45,7 @@ pub const EARLY_DATA_CONTEXT: &[u8] = b"lab";
 const VERSION: u32 = 1;
 
 /// The first destination connection ID of a client, which determines the keys of Initial packets.
-pub const FIRST_ID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
+pub(crate) const FIRST_ID: [u8; 8] = [0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08];
 
 /// Transport parameters of both sides: limits for data and streams, and the source connection ID.
 /// RFC 9000 18.2

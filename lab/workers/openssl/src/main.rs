@@ -49,6 +49,7 @@ mod ffi {
         BIO_meth_set_ctrl__fixed_rust as BIO_meth_set_ctrl,
         BIO_meth_set_read__fixed_rust as BIO_meth_set_read,
         BIO_meth_set_write__fixed_rust as BIO_meth_set_write,
+        SSL_CTX_set_alpn_select_cb__fixed_rust as SSL_CTX_set_alpn_select_cb,
     };
 
     // Declarations of <openssl/ssl.h> that openssl-sys lacks.

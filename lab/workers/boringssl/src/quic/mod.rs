@@ -4,10 +4,12 @@
 //! it. For the comparison with libraries that implement quinn's traits, the worker makes all keys
 //! that those give to quinn (`keys.rs`).
 
+#[path = "../../../openssl/src/quic/alpn.rs"]
+mod alpn;
 mod keys;
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CString, c_int};
 use std::sync::LazyLock;
 use std::{mem, ptr};
 
@@ -15,12 +17,12 @@ use boring::error::ErrorStack;
 use boring::ssl::{Ssl, SslContext};
 use boring_sys as ffi;
 use foreign_types::ForeignType;
-use lab_quic::{ALPN, FIRST_ID, HandshakeOnly, Kind, PARAMETERS, QuicHandshake};
+use lab_quic::{HandshakeOnly, Keyring, Kind, PARAMETERS, QuicHandshake, append};
 use lab_scenario::{About, Files, Library, PrepareError, Result, Row, Suite, Transport};
 
 use crate::connection::{ask_for, create};
 use crate::{BoringSsl, client_session, configuration};
-use keys::{Direction, PacketKey};
+use keys::BoringSslKeys;
 
 /// BoringSSL, configured for a row over QUIC.
 pub(crate) struct Quic {
@@ -47,23 +49,13 @@ impl Library for Quic {
         client_session::keep(None);
         let client = configuration::client(row, files)?;
         let server = configuration::server(row, files)?;
-        let protocols = [&[u8::try_from(ALPN.len())?], ALPN.as_bytes()].concat();
-        // SAFETY: no other code uses the contexts yet. The methods live as long as the process, and
-        // the list has the given length.
+        alpn::set(&client, &server)?;
+        // SAFETY: no other code uses the contexts yet, and the methods live as long as the process.
         let set = unsafe {
-            ffi::SSL_CTX_set_alpn_select_cb(server.as_ptr(), Some(select), ptr::null_mut());
-            [
-                ffi::SSL_CTX_set_quic_method(client.as_ptr(), &raw const METHOD),
-                ffi::SSL_CTX_set_quic_method(server.as_ptr(), &raw const METHOD),
-                // This function returns 0 if it succeeds.
-                1 - ffi::SSL_CTX_set_alpn_protos(
-                    client.as_ptr(),
-                    protocols.as_ptr(),
-                    protocols.len(),
-                ),
-            ]
+            [&client, &server]
+                .map(|context| ffi::SSL_CTX_set_quic_method(context.as_ptr(), &raw const METHOD))
         };
-        if set != [1; 3] {
+        if set != [1; 2] {
             return Err(ErrorStack::get().into());
         }
         let (host, resumes) = (files.server_name(), row.resumption.is_some());
@@ -98,20 +90,16 @@ pub(crate) struct Handshake<const CLIENT: bool> {
 }
 
 /// What the callbacks receive.
-#[derive(Default)]
 struct State {
     sent: Vec<(Kind, Vec<u8>)>,
-    initial: Option<[Direction; 2]>,
-    handshake: Vec<Direction>,
-    application: Vec<Direction>,
-    next: Vec<PacketKey>,
+    keys: Keyring<BoringSslKeys>,
 }
 
 impl<const CLIENT: bool> Handshake<CLIENT> {
     fn new(context: &SslContext) -> Result<Self> {
         let ssl = create(context)?;
-        let initial = Some(keys::initial(&FIRST_ID)?);
-        let state = Box::new(RefCell::new(State { initial, ..State::default() }));
+        let (sent, keys) = (Vec::new(), Keyring::new(CLIENT)?);
+        let state = Box::new(RefCell::new(State { sent, keys }));
         let (connection, parameters) = (ssl.as_ptr(), PARAMETERS);
         // SAFETY: the connection is valid. The state lives as long as the connection, and it does
         // not move. The library copies the parameters.
@@ -135,9 +123,7 @@ impl<const CLIENT: bool> Handshake<CLIENT> {
         let result = unsafe { ffi::SSL_do_handshake(ssl) };
         if result == 1 {
             self.connected = true;
-            // An implementation of QUIC discards them when the handshake is confirmed.
-            let mut state = self.state.borrow_mut();
-            (state.initial, state.handshake) = (None, Vec::new());
+            self.state.borrow_mut().keys.confirm();
             return Ok(());
         }
         // SAFETY: `result` is that of the last call for this connection.
@@ -176,10 +162,8 @@ impl<const CLIENT: bool> QuicHandshake for Handshake<CLIENT> {
     }
 
     fn is_resumed(&self) -> Result<bool> {
-        let state = self.state.borrow();
-        let keys = [state.application.len(), state.next.len()];
-        if !self.connected || keys != [2; 2] {
-            return Err(format!("not connected, with {keys:?} keys").into());
+        if !self.connected || !self.state.borrow().keys.is_complete() {
+            return Err("not connected".into());
         }
         let (mut parameters, mut length) = (ptr::null(), 0);
         // SAFETY: the connection is valid, and both outputs can be written.
@@ -247,19 +231,9 @@ unsafe extern "C" fn set_secret(
         let suite = ffi::SSL_CIPHER_get_protocol_id(cipher);
         (state(ssl), suite, std::slice::from_raw_parts(secret, length))
     };
-    let add = || -> Option<()> {
-        let (kind, suite) = (kind(level)?, Suite::of_number(suite)?);
-        let direction = Direction::new(suite, secret).ok()?;
-        let mut state = state.borrow_mut();
-        if kind == Kind::Handshake {
-            state.handshake.push(direction);
-        } else {
-            state.application.push(direction);
-            state.next.push(PacketKey::of_next_phase(suite, secret).ok()?);
-        }
-        Some(())
-    };
-    c_int::from(add().is_some())
+    let (Some(kind), Some(suite)) = (kind(level), Suite::of_number(suite)) else { return 0 };
+    // A key of BoringSSL both seals and opens.
+    c_int::from(state.borrow_mut().keys.add(kind, suite, secret, true).is_ok())
 }
 
 unsafe extern "C" fn add_handshake_data(
@@ -271,11 +245,7 @@ unsafe extern "C" fn add_handshake_data(
     // SAFETY: the library passes a valid connection, and data of this length.
     let (state, data) = unsafe { (state(ssl), std::slice::from_raw_parts(data, length)) };
     let Some(kind) = kind(level) else { return 0 };
-    let sent = &mut state.borrow_mut().sent;
-    match sent.last_mut() {
-        Some((last, bytes)) if *last == kind => bytes.extend_from_slice(data),
-        _ => sent.push((kind, data.to_vec())),
-    }
+    append(&mut state.borrow_mut().sent, kind, data);
     1
 }
 
@@ -286,21 +256,4 @@ unsafe extern "C" fn flush_flight(_: *mut ffi::SSL) -> c_int {
 unsafe extern "C" fn send_alert(_: *mut ffi::SSL, _: ffi::ssl_encryption_level_t, _: u8) -> c_int {
     // The call that caused it fails, too.
     1
-}
-
-/// Selects the protocol of both sides.
-unsafe extern "C" fn select(
-    _: *mut ffi::SSL,
-    selected: *mut *const u8,
-    length: *mut u8,
-    _: *const u8,
-    _: std::ffi::c_uint,
-    _: *mut c_void,
-) -> c_int {
-    // SAFETY: both outputs can be written.
-    unsafe {
-        *selected = ALPN.as_ptr();
-        *length = u8::try_from(ALPN.len()).unwrap_or(0);
-    }
-    ffi::SSL_TLSEXT_ERR_OK
 }

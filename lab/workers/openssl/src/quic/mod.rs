@@ -5,6 +5,7 @@
 //! that uses it. For the comparison with libraries that implement quinn's traits, the worker makes
 //! all keys that those give to quinn (`keys.rs`).
 
+mod alpn;
 mod keys;
 
 use std::cell::RefCell;
@@ -12,7 +13,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::{mem, ptr, slice};
 
 use foreign_types::ForeignType;
-use lab_quic::{ALPN, FIRST_ID, HandshakeOnly, Kind, PARAMETERS, QuicHandshake};
+use lab_quic::{HandshakeOnly, Keyring, Kind, PARAMETERS, QuicHandshake, append};
 use lab_scenario::{About, Files, Library, PrepareError, Result, Row, Suite, Transport};
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext};
@@ -20,7 +21,7 @@ use openssl_sys as ffi;
 
 use crate::connection::{ask_for, create};
 use crate::{OpenSsl, client_session, configuration, session};
-use keys::{Direction, PacketKey};
+use keys::OpenSslKeys;
 
 /// OpenSSL, configured for a row over QUIC.
 pub(crate) struct Quic {
@@ -47,20 +48,7 @@ impl Library for Quic {
         client_session::keep(None);
         let client = configuration::client(row, files)?;
         let server = configuration::server(row, files)?;
-        let protocols = [&[u8::try_from(ALPN.len())?], ALPN.as_bytes()].concat();
-        let length = u32::try_from(protocols.len())?;
-        // SAFETY: no other code uses the contexts yet, and the list has the given length.
-        let failed = unsafe {
-            ffi::SSL_CTX_set_alpn_select_cb__fixed_rust(
-                server.as_ptr(),
-                Some(select),
-                ptr::null_mut(),
-            );
-            ffi::SSL_CTX_set_alpn_protos(client.as_ptr(), protocols.as_ptr(), length)
-        };
-        if failed != 0 {
-            return Err(ErrorStack::get().into());
-        }
+        alpn::set(&client, &server)?;
         let (host, suite, resumes) = (files.server_name(), row.suite, row.resumption.is_some());
         Ok(Self { client, server, host, name: CString::new(host)?, suite, resumes })
     }
@@ -103,10 +91,7 @@ struct State {
     received: Vec<u8>,
     taken: usize,
     has_parameters: bool,
-    initial: Option<[Direction; 2]>,
-    handshake: Vec<Direction>,
-    application: Vec<Direction>,
-    next: Vec<PacketKey>,
+    keys: Keyring<OpenSslKeys>,
 }
 
 impl<const CLIENT: bool> Handshake<CLIENT> {
@@ -119,10 +104,7 @@ impl<const CLIENT: bool> Handshake<CLIENT> {
             received: Vec::new(),
             taken: 0,
             has_parameters: false,
-            initial: Some(keys::initial(&FIRST_ID, CLIENT)?),
-            handshake: Vec::new(),
-            application: Vec::new(),
-            next: Vec::new(),
+            keys: Keyring::new(CLIENT)?,
         }));
         let (connection, parameters) = (ssl.as_ptr(), PARAMETERS);
         // SAFETY: the connection is valid. The state lives as long as the connection, and it does
@@ -147,9 +129,7 @@ impl<const CLIENT: bool> Handshake<CLIENT> {
         let result = unsafe { ffi::SSL_do_handshake(self.ssl.as_ptr()) };
         if result == 1 {
             self.connected = true;
-            // An implementation of QUIC discards them when the handshake is confirmed.
-            let mut state = self.state.borrow_mut();
-            (state.initial, state.handshake) = (None, Vec::new());
+            self.state.borrow_mut().keys.confirm();
             return Ok(());
         }
         self.wants_more(result)
@@ -199,9 +179,8 @@ impl<const CLIENT: bool> QuicHandshake for Handshake<CLIENT> {
 
     fn is_resumed(&self) -> Result<bool> {
         let state = self.state.borrow();
-        let keys = [state.application.len(), state.next.len()];
-        if !self.connected || keys != [2; 2] || !state.has_parameters {
-            return Err(format!("not connected, with {keys:?} keys").into());
+        if !self.connected || !state.keys.is_complete() || !state.has_parameters {
+            return Err("not connected".into());
         }
         Ok(self.ssl.session_reused())
     }
@@ -281,10 +260,7 @@ unsafe extern "C" fn send(
         (state(argument).borrow_mut(), slice::from_raw_parts(data, length))
     };
     let level = state.level;
-    match state.sent.last_mut() {
-        Some((last, bytes)) if *last == level => bytes.extend_from_slice(data),
-        _ => state.sent.push((level, data.to_vec())),
-    }
+    append(&mut state.sent, level, data);
     1
 }
 
@@ -327,20 +303,11 @@ unsafe extern "C" fn yield_secret(
         _ => return 0,
     };
     let (suite, sends) = (state.suite, direction == 1);
-    let mut add = || -> Result<()> {
-        let keys = Direction::new(suite, secret, sends)?;
-        if level == Kind::Handshake {
-            state.handshake.push(keys);
-        } else {
-            state.application.push(keys);
-            state.next.push(PacketKey::of_next_phase(suite, secret, sends)?);
-        }
-        if sends {
-            state.level = level;
-        }
-        Ok(())
-    };
-    c_int::from(add().is_ok())
+    let added = state.keys.add(level, suite, secret, sends);
+    if sends {
+        state.level = level;
+    }
+    c_int::from(added.is_ok())
 }
 
 unsafe extern "C" fn got_parameters(
@@ -357,21 +324,4 @@ unsafe extern "C" fn got_parameters(
 unsafe extern "C" fn alert(_: *mut ffi::SSL, _: u8, _: *mut c_void) -> c_int {
     // The call that caused it fails, too.
     1
-}
-
-/// Selects the protocol of both sides.
-unsafe extern "C" fn select(
-    _: *mut ffi::SSL,
-    selected: *mut *const u8,
-    length: *mut u8,
-    _: *const u8,
-    _: std::ffi::c_uint,
-    _: *mut c_void,
-) -> c_int {
-    // SAFETY: both outputs can be written.
-    unsafe {
-        *selected = ALPN.as_ptr();
-        *length = u8::try_from(ALPN.len()).unwrap_or(0);
-    }
-    ffi::SSL_TLSEXT_ERR_OK
 }
