@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tercel::ech::{ConfigList, ConfigListError, Key, Keys, Retry, ServiceBinding};
-use tercel::pki::dns_names;
 use tercel::pki_types::pem::{self, PemObject, SectionKind};
 use tercel::{Credential, ech::KeyError};
 
@@ -132,10 +131,8 @@ impl ServerKeys {
     /// Warns if the server has no certificate for a public name: clients whose configuration is
     /// outdated then fail. RFC 9849 6.1.6
     pub(crate) fn warn_without_certificate(&self, credentials: &[Credential]) {
-        let leaves = credentials.iter().filter_map(|credential| credential.chain().first());
-        let shown: Vec<_> = leaves.filter_map(|leaf| dns_names(leaf).ok()).flatten().collect();
         for name in &self.public_names {
-            if !shown.iter().any(|pattern| matches(pattern, name)) {
+            if !credentials.iter().any(|credential| has_name(credential, name)) {
                 explain::warn(format_args!(
                     "no certificate for the public name {name} of --ech: clients whose \
                      configuration is outdated cannot connect"
@@ -145,13 +142,9 @@ impl ServerKeys {
     }
 }
 
-/// Whether a name of a certificate, possibly a wildcard, is for this DNS name. RFC 9525 6.3
-fn matches(pattern: &str, name: &str) -> bool {
-    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
-    match (pattern.strip_prefix("*."), name.split_once('.')) {
-        (Some(parent), Some((_, rest))) => same(parent, rest),
-        _ => same(pattern, name),
-    }
+/// Whether there is a certificate for this DNS name. A raw public key has no name.
+fn has_name(credential: &Credential, name: &str) -> bool {
+    !credential.chain().is_empty() && credential.covers(name)
 }
 
 #[cfg(test)]
@@ -211,6 +204,12 @@ mod tests {
     /// RFC 9525 6.3
     #[test]
     fn names_of_certificates_are_matched() {
+        let matches = |pattern: &str, name: &str| {
+            let issued = rcgen::generate_simple_self_signed([pattern.to_owned()]).unwrap();
+            let key = issued.signing_key.serialize_pem();
+            let credential = Credential::from_pem(issued.cert.pem().as_bytes(), key.as_bytes());
+            has_name(&credential.unwrap(), name)
+        };
         assert!(matches("cover.example", "Cover.example") && matches("*.example", "a.example"));
         assert!(!matches("*.example", "a.b.example") && !matches("*.example", "example"));
         assert!(!matches("cover.example", "other.example"));

@@ -183,13 +183,7 @@ impl Certificates {
     /// Whether a certificate covers this DNS name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
-        let matches = |pattern: &String| match pattern.strip_prefix("*.") {
-            Some(rest) => {
-                name.split_once('.').is_some_and(|(_, own)| own.eq_ignore_ascii_case(rest))
-            }
-            None => name.eq_ignore_ascii_case(pattern),
-        };
-        self.state().pairs.values().flat_map(|loaded| &loaded.pair.names).any(matches)
+        self.state().pairs.values().any(|loaded| loaded.pair.credential.covers(name))
     }
 
     /// Number of problems that the last reload left.
