@@ -66,6 +66,8 @@ enum Stage {
     Forwarded(Box<Forwarded>),
     /// All further bytes are forwarded as they are.
     Transparent,
+    /// The client has broken a rule. Nothing is forwarded any more.
+    Failed(Error),
 }
 
 struct Forwarded {
@@ -141,10 +143,21 @@ impl Front {
     ///
     /// # Errors
     /// A key has opened the ClientHello, but the inner one breaks a rule. The connection is to be
-    /// closed, after sending the [alert](Error::alert) to the client.
+    /// closed, after sending the [alert](Error::alert) to the client. Further calls return the same
+    /// error.
     pub fn open(&mut self, received: &[u8]) -> Result<FrontStep, Error> {
-        let Stage::FirstHello(joiner, examined) = &mut self.stage else {
-            return Ok(FrontStep::Outer);
+        let opened = self.try_open(received);
+        if let Err(error) = opened {
+            self.stage = Stage::Failed(error);
+        }
+        opened
+    }
+
+    fn try_open(&mut self, received: &[u8]) -> Result<FrontStep, Error> {
+        let (joiner, examined) = match &mut self.stage {
+            Stage::FirstHello(joiner, examined) => (joiner, examined),
+            Stage::Failed(error) => return Err(*error),
+            Stage::Forwarded(_) | Stage::Transparent => return Ok(FrontStep::Outer),
         };
         let hello = match read_hello(joiner, examined, received) {
             Ok(Some(hello)) => hello,
@@ -186,11 +199,23 @@ impl Front {
     ///
     /// # Errors
     /// The client breaks a rule. The connections are to be closed, after sending the
-    /// [alert](Error::alert) to the client.
+    /// [alert](Error::alert) to the client. Further calls return the same error.
     pub fn receive_from_client(&mut self, received: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        let Stage::Forwarded(forwarded) = &mut self.stage else {
-            out.extend_from_slice(received);
-            return Ok(());
+        let result = self.forward(received, out);
+        if let Err(error) = result {
+            self.stage = Stage::Failed(error);
+        }
+        result
+    }
+
+    fn forward(&mut self, received: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let forwarded = match &mut self.stage {
+            Stage::Forwarded(forwarded) => forwarded,
+            Stage::Failed(error) => return Err(*error),
+            Stage::FirstHello(..) | Stage::Transparent => {
+                out.extend_from_slice(received);
+                return Ok(());
+            }
         };
         let mut rest = received;
         while !rest.is_empty() {

@@ -361,8 +361,18 @@ fn misplaced_records_of_the_client_are_refused() {
     hello.push(1);
     let length = u16::try_from(hello.len() - 5).unwrap().to_be_bytes();
     hello[3..5].copy_from_slice(&length);
-    let error = Front::new(keys(vec![key.key()])).open(&hello).unwrap_err();
-    assert_eq!(error, PeerError::ExcessHandshakeData.into());
+    let mut front = Front::new(keys(vec![key.key()]));
+    assert_eq!(front.open(&hello).unwrap_err(), PeerError::ExcessHandshakeData.into());
+    // It stays failed.
+    assert_eq!(front.open(&hello).unwrap_err(), PeerError::ExcessHandshakeData.into());
+    let mut out = Vec::new();
+    assert_eq!(front.receive_from_client(&hello, &mut out).err(), excess);
+    front.receive_from_backend(&retry());
+    assert!(out.is_empty() && !front.is_transparent());
+    let (mut front, ..) = opened();
+    assert_eq!(front.receive_from_client(&[22], &mut out).err(), unexpected);
+    assert_eq!(front.receive_from_client(&data, &mut out).err(), unexpected);
+    assert!(out.is_empty());
 }
 
 /// The keys may be replaced between both ClientHellos.
