@@ -53,6 +53,10 @@ counts! {
     ticket_keys_changed,
     /// Ticket key sets that were rejected.
     ticket_keys_refused,
+    /// Sets of keys for Encrypted ClientHello taken into use from the store.
+    ech_keys_changed,
+    /// Sets of keys for Encrypted ClientHello that were rejected.
+    ech_keys_refused,
 }
 
 /// One counter of [`Counts`].

@@ -23,8 +23,12 @@ pub enum FleetError {
     Content(PathBuf, &'static str),
     /// The keys in a file do not form a valid set.
     Keys(PathBuf, TicketKeyError),
-    /// The ticket keys in the store could not be decrypted with the secret and name of this fleet.
+    /// Keys in the store could not be decrypted with the secret and name of this fleet.
     UnreadableKeys,
+    /// A set of keys for Encrypted ClientHello cannot be used: the reason.
+    EchKeys(String),
+    /// Other keys for Encrypted ClientHello replaced those that were published.
+    Superseded,
     /// The other nodes of this fleet encrypt with a secret that this node does not have.
     SecretMismatch,
     /// A setting has another value than on the nodes that admit early data.
@@ -60,8 +64,13 @@ impl fmt::Display for FleetError {
             Self::Content(path, why) => write!(f, "{}: {why}", path.display()),
             Self::Keys(path, error) => write!(f, "{}: {error}", path.display()),
             Self::UnreadableKeys => f.write_str(
-                "ticket keys in the store cannot be decrypted: damaged, or sealed by another \
-                 fleet or under another fleet secret",
+                "keys in the store cannot be decrypted: damaged, or sealed by another fleet or \
+                 under another fleet secret",
+            ),
+            Self::EchKeys(why) => f.write_str(why),
+            Self::Superseded => f.write_str(
+                "other ECH keys replaced the published ones: another node had a newer set, or keys \
+                 were published at the same time; publish them again",
             ),
             Self::SecretMismatch => f.write_str(
                 "fleet secret differs from that of the other nodes; their sessions cannot be \

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tercel::ech::Keys;
 use tercel::pki_types::UnixTime;
 use tercel::{Policy, server::ServerConfigBuilder, session::TicketSealer};
 use tercel_tokio::Answers;
@@ -11,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::counters::Counts;
 use crate::early_data::{MAX_PARAMETER_SPREAD, blind_time};
+use crate::ech_keys::EchKeySet;
 use crate::error::FleetError;
 use crate::node::{BlindTime, Node};
 use crate::secrets::FleetSecrets;
@@ -33,6 +35,9 @@ pub struct State {
     pub ticket_keys: bool,
     /// Whether early data can be admitted.
     pub early_data: bool,
+    /// Whether the shared keys for Encrypted ClientHello are known: they were read from the store
+    /// or from their file, or the store has none.
+    pub ech_keys: bool,
 }
 
 impl Fleet {
@@ -98,7 +103,8 @@ impl Fleet {
         Ok(Self(Arc::new(Node::prepare(settings, blind)?)))
     }
 
-    /// Adds the parts that this fleet shares to a configuration: ticket keys, sessions, early data.
+    /// Adds the parts that this fleet shares to a configuration: ticket keys, sessions, early data,
+    /// keys for Encrypted ClientHello.
     /// Everything else in the builder stays unchanged.
     ///
     /// With shared sessions or early data, handshakes ask questions, so the acceptor of the
@@ -119,6 +125,9 @@ impl Fleet {
         if node.guard.is_some() {
             builder = builder.early_data(node.early_data, Policy::Ask);
             builder = builder.freshness_window(node.freshness_window);
+        }
+        if let Some(keys) = self.ech_keys() {
+            builder = builder.ech(keys);
         }
         builder
     }
@@ -183,6 +192,69 @@ impl Fleet {
         }
     }
 
+    /// The shared keys for Encrypted ClientHello, which [`Self::apply`] adds to configurations.
+    /// The set is empty until keys are known. `None` unless [`Settings::ech_keys`] is set.
+    #[must_use]
+    pub fn ech_keys(&self) -> Option<Arc<Keys>> {
+        self.0.ech_keys.as_ref().map(|shared| Arc::clone(&shared.keys))
+    }
+
+    /// Publishes keys for Encrypted ClientHello to all nodes, in place of the previous ones, and
+    /// waits for some seconds until the nodes that are connected to the store use them. Returns
+    /// the number of the set, which grows by one each time. To rotate keys, publish a set in which
+    /// the new key has [`Retry::AcceptOnly`](tercel::ech::Retry::AcceptOnly) before its
+    /// configuration is in DNS; [`Keys`] describes the steps. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// [`FleetError::Setting`] unless [`Settings::ech_keys`] is set. [`FleetError::Superseded`] if
+    /// other keys replaced these meanwhile. Other errors if the store is unavailable, or if its
+    /// keys cannot be decrypted.
+    pub async fn publish_ech_keys(&self, set: &EchKeySet) -> Result<u64, FleetError> {
+        match &self.0.ech_keys {
+            Some(shared) => shared.publish(set).await,
+            None => Err(FleetError::Setting("ech_keys", "keys for ECH are not shared")),
+        }
+    }
+
+    /// Checks the public names of the shared keys in use. A client whose key is out of date
+    /// verifies a certificate for that name.
+    ///
+    /// # Errors
+    /// [`FleetError::EchKeys`] for the first name for which `accepts` returns `false`.
+    pub fn check_ech_keys(&self, accepts: impl Fn(&str) -> bool) -> Result<(), FleetError> {
+        self.0.ech_keys.as_ref().map_or(Ok(()), |shared| shared.check(&accepts))
+    }
+
+    /// From now on, a set of shared keys is rejected if `accepts` returns `false` for the public
+    /// name of one of them. The previous keys then stay in use.
+    pub fn accept_ech_keys(&self, accepts: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        if let Some(shared) = &self.0.ech_keys {
+            shared.set_accepts(Arc::new(accepts));
+        }
+    }
+
+    /// Uses the shared keys for Encrypted ClientHello of `other`, unless this node has newer ones.
+    /// This is for a server that replaces one fleet by another, and the store may not be reached
+    /// at once.
+    pub fn follow_ech_keys(&self, other: &Self) {
+        if let (Some(own), Some(other)) = (&self.0.ech_keys, &other.0.ech_keys) {
+            own.follow(other);
+        }
+    }
+
+    /// The number of the set of shared keys for Encrypted ClientHello in use; `None` without one.
+    #[must_use]
+    pub fn ech_key_set(&self) -> Option<u64> {
+        self.0.ech_keys.as_ref()?.number()
+    }
+
+    /// The time at which the newest of the shared keys that are sent to clients was made; `None`
+    /// without one.
+    #[must_use]
+    pub fn ech_key_since(&self) -> Option<UnixTime> {
+        self.0.ech_keys.as_ref()?.since()
+    }
+
     /// Replaces the secrets. Nothing else changes: connections to the store stay open, and early
     /// data is admitted as before. Has no effect without a store.
     pub fn use_secrets(&self, secrets: FleetSecrets) {
@@ -216,17 +288,20 @@ impl Fleet {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Waits for at most `limit` until the store is connected and ticket keys have arrived, if the
-    /// settings require them. Returns whether this succeeded. A server that waits for this before
-    /// it accepts connections avoids full handshakes at its start. Needs a tokio runtime.
+    /// Waits for at most `limit` until the store is connected, and ticket keys and keys for
+    /// Encrypted ClientHello have arrived, if the settings require them. Returns whether this
+    /// succeeded. A server that waits for this before it accepts connections avoids full handshakes
+    /// at its start. Needs a tokio runtime.
     pub async fn reached(&self, limit: Duration) -> bool {
         let began = Instant::now();
         loop {
             let state = self.state();
             let has_store = state.store || self.0.store.is_none();
             let has_keys = state.ticket_keys || self.0.tickets.is_none();
-            if has_store && has_keys || began.elapsed() >= limit {
-                return has_store && has_keys;
+            let has_ech_keys = state.ech_keys || self.0.ech_keys.is_none();
+            let has_all = has_store && has_keys && has_ech_keys;
+            if has_all || began.elapsed() >= limit {
+                return has_all;
             }
             sleep(POLL_INTERVAL).await;
         }
@@ -238,7 +313,15 @@ impl Fleet {
         let store = self.0.store.as_ref();
         let early_data = self.0.guard.as_ref().is_some_and(|guard| guard.admits());
         let ticket_keys = self.0.tickets.as_ref().is_some_and(|tickets| tickets.has_keys());
-        State { store: store.is_some_and(|store| store.is_connected()), ticket_keys, early_data }
+        let ech_keys = self.0.ech_keys.as_ref().is_some_and(|shared| shared.is_known());
+        let store = store.is_some_and(|store| store.is_connected());
+        State { store, ticket_keys, early_data, ech_keys }
+    }
+
+    /// Whether the node has a store.
+    #[must_use]
+    pub fn has_store(&self) -> bool {
+        self.0.store.is_some()
     }
 
     /// The time at which the current shared ticket key began to seal. `None` if no key seals, or

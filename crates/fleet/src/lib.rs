@@ -32,6 +32,8 @@
 //! - **Sessions** ([`Settings::sessions`]): the session is in the store, and the client has an
 //!   identifier for it. In TLS 1.3 each session can be resumed once, across all nodes. A TLS 1.2
 //!   session whose connection ended with a fatal alert is removed from the store.
+//! - **Keys for Encrypted ClientHello** ([`Settings::ech_keys`]): all nodes have the keys that the
+//!   operator has published ([`Fleet::publish_ech_keys`]). A handshake does not need the store.
 //! - **The replay guard** ([`Settings::early_data`]): early data that was admitted by one node is
 //!   not admitted again by any node.
 //!
@@ -45,8 +47,10 @@
 //! - While the store is unavailable, handshakes are full handshakes, or use the last known ticket
 //!   keys. With these keys, a node still opens tickets, and seals new tickets for at least one and
 //!   at most two more [ticket lifetimes](Settings::ticket_lifetime); after that no tickets are
-//!   issued until the store is available again. Early data is refused at once. Only handshakes in
-//!   progress when the store fails wait for it, each for at most [`StoreSettings::time_limit`].
+//!   issued until the store is available again. The last keys for Encrypted ClientHello stay in
+//!   use, also after a restart if there is a [file](Settings::ech_key_cache) for them. Early data
+//!   is refused at once. Only handshakes in progress when the store fails wait for it, each for at
+//!   most [`StoreSettings::time_limit`].
 //! - The clocks of nodes and store must be accurate to a few seconds.
 //! - Early data is refused for [`Fleet::blind_time`] after the store was unavailable, restarted,
 //!   emptied or replaced. It is refused altogether, with the reason in the log, while the store
@@ -76,6 +80,7 @@
 //! | configure what is shared, and where | [`Settings`], [`StoreSettings`], [`TicketKeys`] |
 //! | join a fleet | [`Fleet`] |
 //! | monitor a node | [`Fleet::counts`], [`Fleet::state`], events of `tracing` |
+//! | publish keys for Encrypted ClientHello | [`EchKeySet`], [`Fleet::publish_ech_keys`] |
 //! | write a file of ticket keys | [`TicketKeys::File`] |
 //! | rotate the fleet secret | [`FleetSecrets`], [`Fleet::use_secrets`] |
 //! | understand a failure | [`FleetError`] |
@@ -92,6 +97,8 @@
 //! | `settings` | [`Settings`], [`StoreSettings`], and the parsing of store URLs |
 //! | `secrets` | the fleet secret, the keys derived from it, files that hold secrets |
 //! | `store` | connections to Redis or Valkey, and the commands sent over them |
+//! | `sealed_set` | keys that all nodes have, sealed in the store |
+//! | `ech_keys` | keys for Encrypted ClientHello from the store |
 //! | `early_data` | the replay guard |
 //! | `ticket_keys` | ticket keys from a file or from the store |
 //! | `sessions` | sessions in the store, their removal, the check that nodes share one secret |
@@ -113,10 +120,12 @@
 
 mod counters;
 mod early_data;
+mod ech_keys;
 mod error;
 mod fleet;
 mod hex;
 mod node;
+mod sealed_set;
 mod secrets;
 mod sessions;
 mod settings;
@@ -126,6 +135,7 @@ mod testing;
 mod ticket_keys;
 
 pub use counters::Counts;
+pub use ech_keys::EchKeySet;
 pub use error::FleetError;
 pub use fleet::{Fleet, State};
 pub use secrets::FleetSecrets;

@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use self::store_task::{StoreTask, watch_file};
 use crate::counters::Counters;
 use crate::early_data::{Parameters, StoreReplayGuard};
+use crate::ech_keys::StoreEchKeys;
 use crate::error::FleetError;
 use crate::secrets::{FleetSecrets, SharedSecrets};
 use crate::sessions::Sessions;
@@ -37,6 +38,7 @@ pub(crate) struct Node {
     pub(crate) tickets: Option<Arc<FleetTicketSealer>>,
     pub(crate) ticket_key_file: Option<Arc<TicketKeyFile>>,
     pub(crate) store_ticket_keys: Option<Arc<StoreTicketKeys>>,
+    pub(crate) ech_keys: Option<Arc<StoreEchKeys>>,
     pub(crate) sessions: Option<Arc<Sessions>>,
     pub(crate) removal_queue: Option<RemovalQueue>,
     pub(crate) guard: Option<Arc<StoreReplayGuard>>,
@@ -76,6 +78,7 @@ impl Node {
             tickets,
             ticket_key_file,
             store_ticket_keys: None,
+            ech_keys: None,
             sessions: None,
             removal_queue: None,
             guard: None,
@@ -155,6 +158,10 @@ impl Node {
                 period,
             ))
         });
+        self.ech_keys = settings.ech_keys.then(|| {
+            let cache = settings.ech_key_cache.as_deref();
+            Arc::new(StoreEchKeys::new(shared_store(), &prefix, shared_secrets(), cache))
+        });
         // If ticket keys are in the store, no check is needed: a node with a different secret
         // cannot decrypt them.
         let needs_secret_check = settings.sessions && self.store_ticket_keys.is_none();
@@ -169,6 +176,7 @@ impl Node {
             connect_time_limit: store_settings.connect_time_limit,
             guard: self.guard.clone(),
             keys: self.store_ticket_keys.clone(),
+            ech_keys: self.ech_keys.clone(),
             secret_check,
             probe: format!("{prefix}probe"),
         })

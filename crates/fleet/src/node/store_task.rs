@@ -12,9 +12,10 @@ use tercel::pki_types::UnixTime;
 use tercel_crypto::fill_random;
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::early_data::StoreReplayGuard;
+use crate::ech_keys::StoreEchKeys;
 use crate::error::FleetError;
 use crate::sessions::secret_check::SecretCheck;
 use crate::store::client::{MultiplexedConnection, StoreAddress, cmd};
@@ -41,6 +42,7 @@ pub(crate) struct StoreTask {
     pub(crate) connect_time_limit: Duration,
     pub(crate) guard: Option<Arc<StoreReplayGuard>>,
     pub(crate) keys: Option<Arc<StoreTicketKeys>>,
+    pub(crate) ech_keys: Option<Arc<StoreEchKeys>>,
     pub(crate) secret_check: Option<SecretCheck>,
     /// A key that never exists, for checking that writes are accepted.
     pub(crate) probe: String,
@@ -51,6 +53,7 @@ impl StoreTask {
     pub(crate) async fn run(&self) {
         let mut pause = MIN_BACKOFF;
         let mut logged = None;
+        let mut stale_keys_logged = false;
         loop {
             let lost = Arc::new(Notify::new());
             match self.connect(&lost).await {
@@ -66,6 +69,8 @@ impl StoreTask {
                         Some(reason) => warn!(reason, "store connection lost"),
                         None => warn!("store connection lost"),
                     }
+                    self.log_stale_ech_keys();
+                    stale_keys_logged = true;
                     if connected_at.elapsed() > MAX_BACKOFF {
                         pause = MIN_BACKOFF;
                     }
@@ -73,6 +78,10 @@ impl StoreTask {
                 Err(reason) => {
                     if logged.as_ref() != Some(&reason) {
                         warn!(reason, "cannot connect to store");
+                        if !stale_keys_logged {
+                            self.log_stale_ech_keys();
+                            stale_keys_logged = true;
+                        }
                         logged = Some(reason);
                     }
                 }
@@ -104,6 +113,7 @@ impl StoreTask {
         self.store.set_connections(Some(Arc::clone(connections)));
         let mut refusal_log = RefusalLog::default();
         let mut rejection_logged = None;
+        let mut ech_rejection_logged = None;
         let mut mismatch_logged = false;
         let mut ticks = interval(STORE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -126,10 +136,14 @@ impl StoreTask {
             if let Some(keys) = &self.keys {
                 self.log_ticket_keys(&mut rejection_logged, keys.refresh(UnixTime::now()).await);
             }
+            if let Some(keys) = &self.ech_keys {
+                self.log_ech_keys(&mut ech_rejection_logged, keys.refresh().await);
+            }
             if let Some(secret_check) = &self.secret_check {
                 self.log_secret_check(&mut mismatch_logged, secret_check.run().await);
             }
-            if self.guard.is_none() && self.keys.is_none() && self.secret_check.is_none() {
+            let asks = self.guard.is_some() || self.keys.is_some() || self.ech_keys.is_some();
+            if !asks && self.secret_check.is_none() {
                 let _ = self.store.run_command::<String>(Caller::Background, cmd("PING")).await;
             }
         }
@@ -167,6 +181,34 @@ impl StoreTask {
                     *rejection_logged = Some(reason);
                 }
             }
+        }
+    }
+
+    /// Logs rejected keys for Encrypted ClientHello as [`Self::log_ticket_keys`] does.
+    fn log_ech_keys(&self, logged: &mut Option<String>, outcome: Result<(), FleetError>) {
+        match outcome {
+            Ok(()) => *logged = None,
+            // The loss of the store is logged.
+            Err(FleetError::StoreUnavailable) => {}
+            Err(error) => {
+                let reason = error.to_string();
+                if logged.as_ref() != Some(&reason) {
+                    warn!(reason, "ECH keys in the store rejected; keeping the previous ones");
+                    self.store.counters.ech_keys_refused.add();
+                    *logged = Some(reason);
+                }
+            }
+        }
+    }
+
+    /// Logs what the loss of the store means for Encrypted ClientHello.
+    fn log_stale_ech_keys(&self) {
+        match self.ech_keys.as_ref().map(|keys| keys.number()) {
+            None => {}
+            Some(Some(number)) => {
+                warn!(number, "store unavailable; the last known ECH keys stay in use");
+            }
+            Some(None) => error!("store unavailable and no ECH keys known; ECH is not accepted"),
         }
     }
 }

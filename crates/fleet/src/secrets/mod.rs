@@ -24,7 +24,7 @@ use crate::settings::StoreSettings;
 /// 1. Set the new secret as the *next* one: all nodes can now decrypt data encrypted with it.
 /// 2. Set the new secret as the current one, and the old secret as the *previous* one.
 /// 3. Remove the previous secret once all data encrypted with it has expired (sessions: a day
-///    unless configured otherwise; ticket keys: a few seconds).
+///    unless configured otherwise; ticket keys and keys of ECH: a few seconds).
 ///
 /// No session is lost. Without the first step, nodes that do not have the new secret yet cannot
 /// resume the sessions that other nodes have encrypted with it.
@@ -50,6 +50,7 @@ pub(crate) struct SecretKeys {
     pub(crate) session_names: FleetKey,
     pub(crate) sessions: FleetKey,
     pub(crate) ticket_keys: FleetKey,
+    pub(crate) ech_keys: FleetKey,
     pub(crate) secret_check: FleetKey,
 }
 
@@ -106,6 +107,7 @@ impl SecretKeys {
             session_names: secret.key("session names 1"),
             sessions: secret.key("sessions 1"),
             ticket_keys: secret.key(TICKET_KEYS),
+            ech_keys: secret.key("ech keys 1"),
             secret_check: secret.key("mark 1"),
         }
     }

@@ -33,6 +33,14 @@ pub struct Settings {
     /// any time: a ticket permits early data only under the window under which it was issued.
     /// Default: 60 seconds.
     pub freshness_window: Duration,
+    /// Whether keys for Encrypted ClientHello are in the store, where
+    /// [`Fleet::publish_ech_keys`](crate::Fleet::publish_ech_keys) writes them. Until a node has
+    /// read them, it does not accept Encrypted ClientHello. Default: no.
+    pub ech_keys: bool,
+    /// The file in which the last keys for Encrypted ClientHello are saved, encrypted with the
+    /// fleet secret, so that a node that starts while the store is unavailable has keys. Only its
+    /// owner may be able to write it. Default: none.
+    pub ech_key_cache: Option<PathBuf>,
     /// The store. It is required if one of the settings above uses it.
     pub store: Option<StoreSettings>,
 }
@@ -46,6 +54,8 @@ impl Default for Settings {
             sessions: false,
             early_data: 0,
             freshness_window: Duration::from_secs(60),
+            ech_keys: false,
+            ech_key_cache: None,
             store: None,
         }
     }
@@ -87,6 +97,7 @@ impl Settings {
                 Self { ticket_keys: TicketKeys::Store, .. } => {
                     refuse("ticket_keys", "shared ticket keys need a store")
                 }
+                Self { ech_keys: true, .. } => refuse("ech_keys", "shared ECH keys need a store"),
                 Self { sessions: true, .. } => refuse("sessions", "shared sessions need a store"),
                 Self { early_data: 1.., .. } => refuse("early_data", "early data needs a store"),
                 _ => Ok(()),

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::sealed_set::COMPARE_AND_SET;
 use crate::sessions::TAKE_SESSION;
-use crate::ticket_keys::shared::COMPARE_AND_SET;
 
 /// Values, and when they expire in milliseconds since 1970.
 pub(super) type Data = HashMap<Vec<u8>, (Vec<u8>, Option<i64>)>;

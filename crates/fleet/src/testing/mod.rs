@@ -4,6 +4,7 @@
 //! There is one file for each kind of value that nodes share, and for each kind of store.
 
 mod early_data;
+mod ech_keys;
 mod fake_store;
 mod nodes;
 mod over_tls;

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::counters::{Counters, Counts};
 use crate::early_data::{MAX_PARAMETER_SPREAD, Parameters, StoreReplayGuard, blind_time};
+use crate::ech_keys::StoreEchKeys;
 use crate::node::store_task::StoreTask;
 use crate::secrets::secret::FleetSecret;
 use crate::secrets::{FleetSecrets, SharedSecrets};
@@ -29,6 +30,7 @@ pub(super) struct Node {
     pub(super) guard: StoreReplayGuard,
     pub(super) sessions: Arc<Sessions>,
     pub(super) keys: StoreTicketKeys,
+    pub(super) ech_keys: StoreEchKeys,
     pub(super) tickets: Arc<FleetTicketSealer>,
     pub(super) secrets: Arc<SharedSecrets>,
     pub(super) secret_check: SecretCheck,
@@ -79,6 +81,7 @@ impl Node {
                 Arc::clone(&tickets),
                 period,
             ),
+            ech_keys: StoreEchKeys::new(shared_store(), PREFIX, shared_secrets(), None),
             secret_check: SecretCheck::new(shared_store(), PREFIX, shared_secrets()),
             secrets: shared_secrets(),
             tickets,
@@ -88,6 +91,12 @@ impl Node {
         };
         node.connect().await;
         node
+    }
+
+    /// The keys for Encrypted ClientHello of a node that saves them in this file.
+    pub(super) fn with_ech_cache(&self, cache: &Path) -> StoreEchKeys {
+        let (store, secrets) = (Arc::clone(&self.store), Arc::clone(&self.secrets));
+        StoreEchKeys::new(store, PREFIX, secrets, Some(cache))
     }
 
     /// A node with other parameters.
@@ -114,6 +123,7 @@ impl Node {
             connect_time_limit: LIMIT,
             guard: None,
             keys: None,
+            ech_keys: None,
             secret_check: None,
             probe: format!("{PREFIX}probe"),
         }

@@ -61,6 +61,15 @@ impl Keys {
         Ok(Self { current: ArcSwap::from_pointee(KeySet::new(keys)?) })
     }
 
+    /// Creates a set without keys, for servers that receive their keys later. Until
+    /// [`Self::replace`], the server behaves as if it had no Encrypted ClientHello, so that clients
+    /// that offer it connect again without it.
+    #[must_use]
+    pub fn empty() -> Self {
+        let retry_configs = ConfigList::of([]);
+        Self { current: ArcSwap::from_pointee(KeySet { keys: Vec::new(), retry_configs }) }
+    }
+
     /// Replaces all keys. Handshakes in progress keep their key.
     ///
     /// # Errors
@@ -108,6 +117,10 @@ impl KeySet {
         Ok(set)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     /// Returns the keys with this identifier. RFC 9849 7.1
     pub(crate) fn with_id(&self, config_id: u8) -> impl Iterator<Item = &Key> {
         self.keys.iter().filter(move |key| key.config_id() == config_id)
@@ -146,6 +159,15 @@ mod tests {
         assert_eq!(before.retry_configs, expected);
         assert_eq!(keys.current().with_id(1).count(), 1);
         assert_eq!(keys.current().with_id(2).count(), 0);
+    }
+
+    #[test]
+    fn an_empty_set_receives_its_keys_later() {
+        let keys = Keys::empty();
+        assert!(keys.current().is_empty() && keys.retry_configs().is_empty());
+        keys.replace(vec![(key(1), Retry::Send)]).unwrap();
+        assert!(!keys.current().is_empty() && !keys.retry_configs().is_empty());
+        assert_eq!(keys.replace(Vec::new()), Err(KeysError::NoRetryConfig));
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub use keys::{Keys, KeysError, Retry};
 pub use service_binding::{ServiceBinding, ServiceBindingError, ServiceParameter};
 
 pub(crate) use config_list::Selected;
+pub(crate) use keys::KeySet;
 pub(crate) use opening::{Opening, extension};
 pub(crate) use suite::MANDATORY;
 

@@ -12,7 +12,7 @@ use tercel_wire::{
 use super::confirmation;
 use crate::config::server::ServerConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
-use crate::ech::{ConfigList, Keys, Opening, extension};
+use crate::ech::{ConfigList, KeySet, Opening, extension};
 use crate::error::{Error, PeerError};
 use crate::handshake::negotiate::parse_hello;
 use crate::handshake::runtime::flow::Flow;
@@ -56,7 +56,11 @@ pub(crate) fn open(config: &ServerConfig, hello: Message) -> Result<(Message, Se
         // are those of clients that send random contents.
         (EncryptedClientHello::Outer(_), None) => Ok((hello, ServerEch(None))),
         (EncryptedClientHello::Outer(outer), Some(keys)) => {
-            let (inner, state) = open_outer(keys, &outer, &hello)?;
+            let keys = keys.current();
+            if keys.is_empty() {
+                return Ok((hello, ServerEch(None)));
+            }
+            let (inner, state) = open_outer(&keys, &outer, &hello)?;
             Ok((inner.unwrap_or(hello), ServerEch(Some(Box::new(state)))))
         }
     }
@@ -74,12 +78,11 @@ fn find(hello: &Message) -> Result<Option<EncryptedClientHello<'_>>, Error> {
 
 /// Tries the keys with the identifier that the client sent.
 fn open_outer(
-    keys: &Keys,
+    keys: &KeySet,
     outer: &OuterEncryptedClientHello<'_>,
     hello: &Message,
 ) -> Result<(Option<Message>, State), Error> {
-    let keys = keys.current();
-    let Some((opening, inner)) = Opening::first(&keys, outer, hello)? else {
+    let Some((opening, inner)) = Opening::first(keys, outer, hello)? else {
         return Ok((None, State::Rejected(keys.retry_configs.clone())));
     };
     let outer_server_name = parse_hello(hello)?.host_name().map(str::to_owned);

@@ -1,0 +1,279 @@
+//! Keys for Encrypted ClientHello: one set for all nodes, in a store that loses, restores or damages
+//! the set, and in the file of a node that starts without the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tercel::ech::{ConfigList, Key, Retry};
+use tercel::pki_types::UnixTime;
+
+use super::fake_store::FakeStore;
+use super::nodes::{Folder, Node, at, set_mode, wait_until};
+use crate::EchKeySet;
+use crate::ech_keys::StoreEchKeys;
+use crate::error::FleetError;
+use crate::fleet::Fleet;
+use crate::secrets::FleetSecrets;
+use crate::secrets::secret::FleetSecret;
+use crate::settings::{Settings, StoreSettings};
+
+/// A set of which the first key is sent to clients, and the configuration of that key.
+fn keys(number: usize) -> (EchKeySet, ConfigList) {
+    let keys: Vec<_> = (0..number)
+        .map(|at| {
+            let retry = if at == 0 { Retry::Send } else { Retry::AcceptOnly };
+            (Key::generate("cover.example", 0).unwrap(), retry)
+        })
+        .collect();
+    (EchKeySet::new(&keys, at(5)).unwrap(), keys[0].0.config())
+}
+
+fn secret(number: u8) -> FleetSecret {
+    FleetSecret::new(&[number; 32], "test")
+}
+
+fn number(fake: &FakeStore) -> u64 {
+    let value = fake.value("ech-keys");
+    u64::from_be_bytes(value[1..9].try_into().unwrap())
+}
+
+/// Two nodes of which the first has published a set, and its configuration.
+async fn pair(fake: &FakeStore) -> (Node, Node, ConfigList) {
+    let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
+    let (set, config) = keys(2);
+    a.ech_keys.write(&set).await.unwrap();
+    b.ech_keys.refresh().await.unwrap();
+    (a, b, config)
+}
+
+#[tokio::test]
+async fn published_keys_are_used_by_all_nodes() {
+    let fake = FakeStore::start();
+    let node = Node::at(&fake.url()).await;
+    assert!(!node.ech_keys.is_known());
+    node.ech_keys.refresh().await.unwrap();
+    assert!(node.ech_keys.is_known() && node.ech_keys.number().is_none() && fake.data().is_empty());
+    let (a, b, first) = pair(&fake).await;
+    let (set, second) = keys(1);
+    b.ech_keys.write(&set).await.unwrap();
+    for node in [&a, &b] {
+        node.ech_keys.refresh().await.unwrap();
+        assert_eq!(node.ech_keys.keys.retry_configs(), second);
+        assert_eq!((node.ech_keys.number(), node.ech_keys.since()), (Some(2), Some(at(5))));
+        assert_eq!((node.counts().ech_keys_changed, node.counts().ech_keys_refused), (2, 0));
+    }
+    assert_ne!(first, second);
+    // The same keys again change nothing.
+    a.ech_keys.write(&set).await.unwrap();
+    assert_eq!(number(&fake), 2);
+    // The store learns neither the private keys nor the configurations.
+    let value = fake.value("ech-keys");
+    let contains = |part: &[u8]| value.windows(part.len()).any(|found| found == part);
+    assert!(!contains(b"PRIVATE KEY") && !contains(b"cover.example"));
+    assert!(!contains(&second.as_bytes()[..8]));
+}
+
+#[tokio::test]
+async fn keys_published_at_once_become_one_set() {
+    let fake = FakeStore::start();
+    let (a, b, _) = pair(&fake).await;
+    let ((one, _), (two, _)) = (keys(1), keys(1));
+    let (first, second) = tokio::join!(a.ech_keys.publish(&one), b.ech_keys.publish(&two));
+    let results = [first, second];
+    let published = results.iter().filter(|result| result.is_ok()).count();
+    assert_eq!(published, 1, "{results:?}");
+    let superseded = |result: &Result<u64, _>| matches!(result, Err(FleetError::Superseded));
+    assert!(results.iter().any(superseded), "{results:?}");
+    assert_eq!(a.ech_keys.keys.retry_configs(), b.ech_keys.keys.retry_configs());
+}
+
+#[tokio::test]
+async fn keys_stay_in_use_without_the_store() {
+    let fake = FakeStore::start();
+    let (a, _, config) = pair(&fake).await;
+    a.store.set_connections(None);
+    assert!(matches!(a.ech_keys.refresh().await, Err(FleetError::StoreUnavailable)));
+    assert_eq!(a.ech_keys.keys.retry_configs(), config);
+    assert_eq!(a.ech_keys.number(), Some(1));
+}
+
+#[tokio::test]
+async fn a_lost_or_restored_set_is_written_again() {
+    let fake = FakeStore::start();
+    let (a, b, _) = pair(&fake).await;
+    let old = fake.data();
+    let (set, config) = keys(1);
+    a.ech_keys.write(&set).await.unwrap();
+    let newer = fake.value("ech-keys");
+    for data in [old, Default::default()] {
+        fake.set_data(data);
+        a.ech_keys.refresh().await.unwrap();
+        assert_eq!(fake.value("ech-keys"), newer);
+    }
+    assert_eq!(a.counts().ech_keys_refused, 1);
+    b.ech_keys.refresh().await.unwrap();
+    assert_eq!(b.ech_keys.keys.retry_configs(), config);
+}
+
+#[tokio::test]
+async fn a_damaged_or_foreign_set_is_rejected_and_left_unchanged() {
+    let fake = FakeStore::start();
+    let (a, _, config) = pair(&fake).await;
+    let good = fake.data();
+    let (key, sealed) = (good.keys().next().unwrap().clone(), fake.value("ech-keys"));
+    for at_byte in (0..sealed.len()).step_by(97).chain([0, 1, 8, sealed.len() - 1]) {
+        let mut damaged = sealed.clone();
+        damaged[at_byte] ^= 1;
+        fake.set_data([(key.clone(), (damaged.clone(), None))].into());
+        let refused = a.ech_keys.refresh().await.unwrap_err();
+        assert!(matches!(refused, FleetError::UnreadableKeys), "byte {at_byte}");
+        assert_eq!(fake.value("ech-keys"), damaged);
+        assert_eq!(a.ech_keys.keys.retry_configs(), config);
+    }
+    fake.set_data(good);
+    for secret in [secret(8), FleetSecret::new(&[7; 32], "other")] {
+        let other = Node::with_secret(&fake.url(), &secret).await;
+        assert!(matches!(other.ech_keys.refresh().await, Err(FleetError::UnreadableKeys)));
+        assert!(other.ech_keys.number().is_none());
+    }
+}
+
+#[tokio::test]
+async fn keys_are_resealed_when_the_fleet_secret_rotates() {
+    let fake = FakeStore::start();
+    let folder = Folder::new();
+    let (node, _, config) = pair(&fake).await;
+    let old = fake.value("ech-keys");
+    node.secrets.set(FleetSecrets::new(&secret(7), None, Some(&secret(8))));
+    node.ech_keys.refresh().await.unwrap();
+    assert_eq!(fake.value("ech-keys"), old);
+    let cache = folder.path().join("cache");
+    let secrets = FleetSecrets::new(&secret(8), Some(&secret(7)), None);
+    let other = Node::with_secrets(&fake.url(), secrets.clone()).await;
+    let cached = other.with_ech_cache(&cache);
+    cached.refresh().await.unwrap();
+    let new = fake.value("ech-keys");
+    assert!(new != old && number(&fake) == 1);
+    // What a node saved opens under the new secret alone.
+    assert_eq!(std::fs::read(&cache).unwrap(), new);
+    other.secrets.set(FleetSecrets::new(&secret(8), None, None));
+    assert_eq!(other.with_ech_cache(&cache).keys.retry_configs(), config);
+    // The node that is one step behind reads it.
+    node.ech_keys.refresh().await.unwrap();
+    assert_eq!(node.counts().ech_keys_changed, 1);
+}
+
+#[tokio::test]
+async fn public_names_are_checked_before_keys_are_used() {
+    let fake = FakeStore::start();
+    let (a, b, config) = pair(&fake).await;
+    a.ech_keys.set_accepts(Arc::new(|name| name == "cover.example"));
+    let other = Key::generate("other.example", 0).unwrap();
+    let set = EchKeySet::new(&[(other, Retry::Send)], at(5)).unwrap();
+    b.ech_keys.write(&set).await.unwrap();
+    let refused = a.ech_keys.refresh().await.unwrap_err().to_string();
+    assert!(refused.contains("public name other.example"), "{refused}");
+    assert_eq!(a.ech_keys.keys.retry_configs(), config);
+    assert_eq!(number(&fake), 2, "it is not replaced");
+    // The certificate arrives.
+    a.ech_keys.set_accepts(Arc::new(|_| true));
+    a.ech_keys.refresh().await.unwrap();
+    assert_eq!(a.ech_keys.number(), Some(2));
+    let check = |name: &'static str| a.ech_keys.check(&move |found| found == name).is_ok();
+    assert!(check("other.example") && !check("cover.example"));
+}
+
+#[test]
+fn unusable_sets_are_refused() {
+    let key = || Key::generate("cover.example", 0).unwrap();
+    let error = |keys: &[_]| EchKeySet::new(keys, UnixTime::now()).unwrap_err().to_string();
+    assert!(error(&[]).contains("no ECH key is for retries"));
+    assert!(error(&[(key(), Retry::AcceptOnly)]).contains("no ECH key is for retries"));
+    let many: Vec<_> = (0..17).map(|_| (key(), Retry::Send)).collect();
+    assert!(error(&many).contains("more than 16 ECH keys"));
+    let long = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "a".repeat(61));
+    let longest = || (Key::generate(&long, 0).unwrap(), Retry::Send);
+    let longest: Vec<_> = (0..16).map(|_| longest()).collect();
+    // Equal identifiers are the only reason why random keys could not be used together.
+    match EchKeySet::new(&longest, UnixTime::now()) {
+        Ok(set) => assert!(format!("{set:?}") == "EchKeySet { .. }"),
+        Err(error) => assert!(error.to_string().contains("the same identifier"), "{error}"),
+    }
+}
+
+/// A node that a test starts as a server does.
+fn fleet(url: &str, folder: &Folder) -> Fleet {
+    let mut store = StoreSettings::new(url, folder.write("secret", &[7; 32]));
+    store.time_limit = Duration::from_secs(1);
+    Fleet::connect(&Settings {
+        name: "test".to_owned(),
+        ech_keys: true,
+        ech_key_cache: Some(folder.path().join("cache")),
+        store: Some(store),
+        ..Settings::default()
+    })
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_node_that_starts_without_the_store_has_its_last_keys() {
+    let (fake, folder) = (FakeStore::start(), Folder::new());
+    let node = fleet(&fake.url(), &folder);
+    assert!(node.reached(Duration::from_secs(10)).await);
+    assert_eq!((node.ech_key_set(), node.state().ech_keys), (None, true));
+    let (set, config) = keys(2);
+    assert_eq!(node.publish_ech_keys(&set).await.unwrap(), 1);
+    assert_eq!(node.ech_keys().unwrap().retry_configs(), config);
+    drop(node);
+    // Nothing listens there.
+    let nowhere = "redis://127.0.0.1:1";
+    let restarted = fleet(nowhere, &folder);
+    assert!(restarted.state().ech_keys && !restarted.state().store);
+    assert_eq!(restarted.ech_keys().unwrap().retry_configs(), config);
+    assert_eq!(restarted.ech_key_since(), Some(at(5)));
+    assert!(restarted.publish_ech_keys(&keys(1).0).await.is_err());
+    // A fleet with other settings takes over the keys.
+    let other = Folder::new();
+    let follower = fleet(nowhere, &other);
+    assert!(!follower.state().ech_keys);
+    follower.follow_ech_keys(&restarted);
+    assert_eq!(follower.ech_keys().unwrap().retry_configs(), config);
+    let cache = folder.path().join("cache");
+    for (content, mode) in [(&b"damaged"[..], 0o600), (b"", 0o600)] {
+        std::fs::write(&cache, content).unwrap();
+        set_mode(&cache, mode);
+        assert!(!fleet(nowhere, &folder).state().ech_keys);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn saved_keys_that_others_can_write_are_ignored() {
+    let (fake, folder) = (FakeStore::start(), Folder::new());
+    let (node, ..) = pair(&fake).await;
+    let cache = folder.path().join("cache");
+    node.with_ech_cache(&cache).refresh().await.unwrap();
+    assert!(node.with_ech_cache(&cache).is_known());
+    set_mode(&cache, 0o660);
+    assert!(!node.with_ech_cache(&cache).is_known());
+    // A folder that cannot be written to is no reason to refuse the keys.
+    let missing = folder.path().join("missing/cache");
+    let keys: StoreEchKeys = node.with_ech_cache(&missing);
+    keys.refresh().await.unwrap();
+    assert!(keys.is_known() && !missing.exists());
+}
+
+#[tokio::test]
+async fn nodes_read_new_keys_by_themselves() {
+    let (fake, folder) = (FakeStore::start(), Folder::new());
+    let node = fleet(&fake.url(), &folder);
+    assert!(node.reached(Duration::from_secs(10)).await);
+    let publisher = Node::at(&fake.url()).await;
+    publisher.ech_keys.write(&keys(1).0).await.unwrap();
+    wait_until("the keys are read", || node.ech_key_set() == Some(1)).await;
+    fake.disconnect_all();
+    publisher.connect().await;
+    publisher.ech_keys.write(&keys(1).0).await.unwrap();
+    wait_until("it is connected again", || node.ech_key_set() == Some(2)).await;
+    assert_eq!(node.counts().ech_keys_changed, 2);
+}
