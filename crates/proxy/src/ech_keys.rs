@@ -24,16 +24,19 @@ use tercel_crypto::lock::{Mutex, MutexGuard};
 use zeroize::Zeroizing;
 
 use crate::certificates::watch::{Snapshot, Watched, record_folder};
-use crate::config::{Ech, without_number};
+use crate::config::{EchFolder, without_number};
 
 /// Maximum size of a file. A key and its configuration have some hundred bytes.
 const MAX_FILE: u64 = 16 * 1024;
 
 /// The loaded keys of a folder.
 pub(crate) struct EchKeys {
-    settings: Ech,
+    settings: EchFolder,
     keys: Arc<Keys>,
+    /// Held only while values in memory are read or set.
     state: Mutex<State>,
+    /// Held for a whole reload, so that an older state of the files does not replace a newer one.
+    reloading: Mutex<()>,
 }
 
 /// Whether a certificate for this name is shown to clients that request it.
@@ -82,24 +85,25 @@ impl EchChange {
 }
 
 /// The files of a folder, parsed.
-struct Loaded {
-    keys: Vec<(Key, Retry)>,
-    sent: Vec<String>,
+pub(crate) struct Loaded {
+    pub(crate) keys: Vec<(Key, Retry)>,
+    pub(crate) sent: Vec<String>,
     digest: [u8; 32],
-    since: Option<UnixTime>,
+    pub(crate) since: Option<UnixTime>,
 }
 
 impl EchKeys {
     /// Reads all files. Certificates are checked later, by [`Self::check_public_names`].
-    pub(crate) fn load(settings: &Ech) -> Result<Self, Problem> {
+    pub(crate) fn load(settings: &EchFolder) -> Result<Self, Problem> {
         let Loaded { keys, digest, since, .. } = Loaded::read(settings)?;
         let public_names = keys.iter().map(|(key, _)| key.public_name().to_owned()).collect();
         let keys = Keys::new(keys).map_err(|error| Problem::new(&settings.directory, error))?;
         let state = State { digest, public_names, since, has_certificate: None, problem: None };
-        Ok(Self { settings: settings.clone(), keys: Arc::new(keys), state: Mutex::new(state) })
+        let (settings, keys, state) = (settings.clone(), Arc::new(keys), Mutex::new(state));
+        Ok(Self { settings, keys, state, reloading: Mutex::default() })
     }
 
-    pub(crate) fn settings(&self) -> &Ech {
+    pub(crate) fn settings(&self) -> &EchFolder {
         &self.settings
     }
 
@@ -126,8 +130,11 @@ impl EchKeys {
 
     /// Reads all files again. Returns `None` if nothing has changed.
     pub(crate) fn reload(&self) -> Option<EchChange> {
+        let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        // Reading may block, for example on a network file system.
+        let loaded = Loaded::read(&self.settings);
         let mut state = self.state();
-        match self.replace(&mut state) {
+        match loaded.and_then(|loaded| self.replace(&mut state, loaded)) {
             Ok(replaced) => {
                 state.problem = None;
                 replaced
@@ -140,8 +147,8 @@ impl EchKeys {
         }
     }
 
-    fn replace(&self, state: &mut State) -> Result<Option<EchChange>, Problem> {
-        let Loaded { keys, sent, digest, since } = Loaded::read(&self.settings)?;
+    fn replace(&self, state: &mut State, loaded: Loaded) -> Result<Option<EchChange>, Problem> {
+        let Loaded { keys, sent, digest, since } = loaded;
         if digest == state.digest {
             return Ok(None);
         }
@@ -193,7 +200,7 @@ impl fmt::Debug for EchKeys {
 }
 
 fn check_names(
-    settings: &Ech,
+    settings: &EchFolder,
     names: &[String],
     has_certificate: impl Fn(&str) -> bool,
 ) -> Result<(), Problem> {
@@ -220,7 +227,7 @@ impl Problem {
 }
 
 impl Loaded {
-    fn read(settings: &Ech) -> Result<Self, Problem> {
+    pub(crate) fn read(settings: &EchFolder) -> Result<Self, Problem> {
         let directory = &settings.directory;
         let names = names_of_keys(directory)?;
         let newest = names.last().ok_or_else(|| Problem::new(directory, "has no *.ech file"))?;
@@ -299,15 +306,19 @@ mod tests {
 
     use super::*;
     use crate::certificates::watch::Watch;
+    use crate::config::Ech;
     use crate::testing::Folder;
 
-    fn settings(folder: &Folder) -> Ech {
+    fn settings(folder: &Folder) -> EchFolder {
         let text = format!(
             "[ech]\ndirectory = \"{}\"\n[[listener]]\naddress = \":1\"\nto = \"unix:/a\"\n\
              certificates = \"c\"\n",
             folder.path().display()
         );
-        crate::Config::parse("f.toml", &text).unwrap().ech.unwrap()
+        let Some(Ech::Folder(folder)) = crate::Config::parse("f.toml", &text).unwrap().ech else {
+            panic!("no folder")
+        };
+        folder
     }
 
     fn write(folder: &Folder, name: &str, content: &str) {
@@ -319,6 +330,28 @@ mod tests {
 
     fn pem() -> String {
         Key::generate("cover.example", 0).unwrap().to_pem().unwrap()
+    }
+
+    /// A read that does not end, as on a network file system, delays no handshake and no scrape.
+    #[test]
+    fn reading_takes_no_lock_that_others_need() {
+        let folder = Folder::new();
+        write(&folder, "1.ech", &pem());
+        let keys = Arc::new(EchKeys::load(&settings(&folder)).unwrap());
+        let reloading = keys.reloading.lock().unwrap();
+        let (sender, ended) = mpsc::channel();
+        let other = Arc::clone(&keys);
+        let reload = std::thread::spawn(move || {
+            let change = other.reload();
+            sender.send(()).unwrap();
+            change
+        });
+        assert!(ended.recv_timeout(Duration::from_millis(100)).is_err(), "reloads wait");
+        assert!(keys.since().is_some() && keys.check_public_names(|_| true).is_ok());
+        keys.set_listeners(|_| true);
+        assert!(!keys.has_problems());
+        drop(reloading);
+        assert_eq!(reload.join().unwrap(), None);
     }
 
     #[test]

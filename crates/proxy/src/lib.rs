@@ -20,6 +20,7 @@
 //! | `config` | the configuration file, parsed and validated |
 //! | [`certificates`] | certificates from files, reloaded when they change |
 //! | `ech_keys` | keys for Encrypted ClientHello, reloaded when their files change |
+//! | `ech_publish` | publishing them to a fleet |
 //! | `backend` | backend endpoints, connections to them, round robin |
 //! | `active_config` | the loaded configuration, with server names, ticket keys, replay guard |
 //! | `worker` | state that the connections of one worker share: limits, idle timers |
@@ -51,6 +52,7 @@ mod backend;
 mod config;
 mod connection;
 mod ech_keys;
+mod ech_publish;
 mod listener;
 mod relay;
 mod service;
@@ -67,8 +69,10 @@ extern crate self as tercel_proxy;
 
 pub use config::{
     BackendAddress, CertificateSource, CommandLineOptions, Config, ConfigError, Connect, Ech,
-    Limits, Listener, Log, Network, OnTruncation, Resumption, Route, Tickets, Timeouts,
+    EchFolder, Limits, Listener, Log, Network, OnTruncation, Resumption, Route, SharedEch, Tickets,
+    Timeouts,
 };
+pub use ech_publish::{PublishedEchKeys, publish_ech_keys};
 pub use service::proxy::{BoundProxy, Proxy, check};
 pub use service::run;
 

@@ -1,6 +1,8 @@
 //! `tercel ech`: keys of Encrypted ClientHello, and the records that publish them. RFC 9849
 
 mod generate;
+#[cfg(unix)]
+mod publish;
 mod show;
 
 use anyhow::Result;
@@ -17,6 +19,8 @@ pub(crate) struct Options {
 enum Command {
     Generate(generate::Options),
     Show(show::Options),
+    #[cfg(unix)]
+    Publish(publish::Options),
 }
 
 /// Runs the command.
@@ -24,5 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.command {
         Command::Generate(options) => generate::run(options),
         Command::Show(options) => show::run(options),
+        #[cfg(unix)]
+        Command::Publish(options) => publish::run(options),
     }
 }

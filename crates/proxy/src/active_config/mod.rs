@@ -16,6 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tercel::ech::Keys;
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
@@ -30,8 +31,8 @@ use tercel_tokio::{Acceptor, Answers};
 use crate::backend::endpoint::Endpoint;
 use crate::certificates::{self, Certificates, Files};
 use crate::config::{
-    BackendAddress, CertificateSource, Config, ConfigError, Connect, Ech, Limits, Listener,
-    Network, OnTruncation, Route, Timeouts,
+    BackendAddress, CertificateSource, Config, ConfigError, Connect, Ech, EchFolder, Limits,
+    Listener, Network, OnTruncation, Route, Timeouts,
 };
 use crate::ech_keys::{EchKeys, Problem};
 use resumption::ResumptionState;
@@ -45,7 +46,7 @@ pub(crate) struct ActiveConfig {
     pub(crate) drain: Duration,
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
-    /// The keys for Encrypted ClientHello.
+    /// The keys for Encrypted ClientHello, from files. Those of the fleet are in the fleet.
     ech: Option<Arc<EchKeys>>,
     /// For each listener, its names and the certificates of its routes.
     shown: Vec<Shown>,
@@ -86,6 +87,10 @@ pub(crate) struct ActiveRoute {
 impl ActiveConfig {
     /// Loads all files and names in `config`. The error is the first failure.
     pub(crate) fn new(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
+        Self::load(config, previous).map_err(|error| config.text.with_line(error))
+    }
+
+    fn load(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let resumption =
             ResumptionState::new(config, previous.map(|previous| &previous.resumption))?;
         let previous_guard_admits_for = previous
@@ -108,11 +113,27 @@ impl ActiveConfig {
             own_address::refuse_loops(settings, &listener, &addresses)?;
             active.listeners.push(listener);
         }
-        if let (Some(ech), Some(settings)) = (&active.ech, &config.ech) {
-            ech.check_public_names(|name| shows_certificate(&active.shown, name))
-                .map_err(|problem| ech_error(settings, &problem))?;
-        }
+        active.check_ech_names(config)?;
         Ok(active)
+    }
+
+    /// Clients whose key is out of date need a certificate for its public name.
+    fn check_ech_names(&self, config: &Config) -> Result<(), ConfigError> {
+        let accepts = |name: &str| shows_certificate(&self.shown, name);
+        match (&config.ech, &self.ech, self.fleet()) {
+            (Some(Ech::Folder(settings)), Some(ech), _) => {
+                ech.check_public_names(accepts).map_err(|problem| ech_error(settings, &problem))
+            }
+            (Some(Ech::Shared(shared)), _, Some(fleet)) => fleet
+                .check_ech_keys(accepts)
+                .map_err(|error| shared.location.error("keys", error.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether clients that request this name get a certificate for it.
+    pub(crate) fn shows_certificate(&self, name: &str) -> bool {
+        shows_certificate(&self.shown, name)
     }
 
     /// Activates this configuration: state that was taken over from the previous configuration now
@@ -120,15 +141,18 @@ impl ActiveConfig {
     /// written to the store, so that the settings of a configuration that is rejected never affect
     /// other nodes.
     pub(crate) fn activate(&self) {
-        if let Some(fleet) = &self.resumption.fleet {
-            fleet.begin();
-        }
         if let (Some(fleet), Some(secrets)) = (&self.resumption.fleet, &self.resumption.secrets) {
             fleet.use_secrets(secrets.clone());
         }
+        let shown = self.shown.clone();
+        let accepts = move |name: &str| shows_certificate(&shown, name);
         if let Some(ech) = &self.ech {
-            let shown = self.shown.clone();
-            ech.set_listeners(move |name| shows_certificate(&shown, name));
+            ech.set_listeners(accepts);
+        } else if let Some(fleet) = &self.resumption.fleet {
+            fleet.accept_ech_keys(accepts);
+        }
+        if let Some(fleet) = &self.resumption.fleet {
+            fleet.begin();
         }
         // This is not done in `new`, because the previous guard was still in use during loading.
         if let Some(overlap) = self.previous_guard_admits_for {
@@ -141,9 +165,17 @@ impl ActiveConfig {
         self.resumption.fleet.as_ref()
     }
 
-    /// The keys for Encrypted ClientHello.
-    pub(crate) fn ech_keys(&self) -> Option<&Arc<EchKeys>> {
+    /// The files of keys for Encrypted ClientHello.
+    pub(crate) fn ech_files(&self) -> Option<&Arc<EchKeys>> {
         self.ech.as_ref()
+    }
+
+    /// The keys for Encrypted ClientHello, from files or of the fleet.
+    pub(crate) fn ech_keys(&self) -> Option<Arc<Keys>> {
+        match &self.ech {
+            Some(files) => Some(files.keys()),
+            None => self.fleet()?.ech_keys(),
+        }
     }
 
     /// Returns a function that returns the time at which the current ticket key began to encrypt
@@ -286,8 +318,8 @@ impl ActiveConfig {
     /// Adds the keys for Encrypted ClientHello.
     fn with_ech(&self, builder: ServerConfigBuilder, listener: &Listener) -> ServerConfigBuilder {
         let builder = builder.ech_backend(listener.ech_backend);
-        match &self.ech {
-            Some(ech) => builder.ech(ech.keys()),
+        match self.ech_keys() {
+            Some(keys) => builder.ech(keys),
             None => builder,
         }
     }
@@ -335,7 +367,7 @@ fn load_ech_keys(
     config: &Config,
     previous: Option<&ActiveConfig>,
 ) -> Result<Option<Arc<EchKeys>>, ConfigError> {
-    let Some(settings) = &config.ech else { return Ok(None) };
+    let Some(Ech::Folder(settings)) = &config.ech else { return Ok(None) };
     let known = previous.and_then(|previous| previous.ech.as_ref());
     if let Some(known) = known.filter(|known| known.settings() == settings) {
         return Ok(Some(Arc::clone(known)));
@@ -344,7 +376,7 @@ fn load_ech_keys(
     Ok(Some(Arc::new(loaded)))
 }
 
-fn ech_error(settings: &Ech, problem: &Problem) -> ConfigError {
+fn ech_error(settings: &EchFolder, problem: &Problem) -> ConfigError {
     settings.location.error("directory", problem.to_string())
 }
 

@@ -82,7 +82,11 @@ impl ResumptionState {
                 }
                 None => {
                     guard_changed |= previous.is_some() && settings.shared_guard;
-                    fleet = Some(replay_guard::fleet(fleet_settings).map_err(error_for)?);
+                    let new = replay_guard::fleet(fleet_settings).map_err(error_for)?;
+                    if let Some(before) = previous.and_then(|previous| previous.fleet.as_ref()) {
+                        new.follow_ech_keys(before);
+                    }
+                    fleet = Some(new);
                 }
             }
         }

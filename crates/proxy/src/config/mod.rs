@@ -22,6 +22,7 @@ pub use address::BackendAddress;
 pub use error::ConfigError;
 pub(crate) use error::without_number;
 pub use network::Network;
+pub(crate) use parse::ConfigText;
 use table::Location;
 
 /// A complete configuration.
@@ -29,6 +30,8 @@ use table::Location;
 pub struct Config {
     /// The file or command line from which the configuration was read, for error messages.
     pub(crate) location: Location,
+    /// The text of the configuration, for the lines of errors that are found later.
+    pub(crate) text: ConfigText,
     /// The file from which the configuration was read. A reload reads it again.
     pub file: Option<PathBuf>,
     /// Whether other users can read the file. This matters if the file contains a password.
@@ -156,9 +159,27 @@ pub enum Tickets {
     Shared,
 }
 
-/// Keys for Encrypted ClientHello.
+/// The source of keys for Encrypted ClientHello.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ech {
+pub enum Ech {
+    /// Files of this machine.
+    Folder(EchFolder),
+    /// The fleet: its settings have the store, and the file in which the last keys are saved.
+    Shared(SharedEch),
+}
+
+/// Keys for Encrypted ClientHello that the nodes of a fleet share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedEch {
+    /// The location of the settings in the configuration.
+    pub(crate) location: Location,
+    /// The file in which the last keys are saved, encrypted with the fleet secret.
+    pub cache: Option<PathBuf>,
+}
+
+/// A folder of keys for Encrypted ClientHello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EchFolder {
     /// The location of the settings in the configuration.
     pub(crate) location: Location,
     /// The folder of the key files, `NAME.ech`.

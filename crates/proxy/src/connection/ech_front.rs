@@ -55,7 +55,7 @@ impl AcceptedConnection {
         transport: &mut TcpStream,
     ) -> Option<Opened> {
         let Some(keys) = self.config.active.ech_keys() else { return Some(Opened::Outer) };
-        let mut front = Front::new(keys.keys());
+        let mut front = Front::new(keys);
         let opened = front.open(&hello.received).and_then(|step| match step {
             FrontStep::Inner(inner) => {
                 let mut records = inner.records().to_vec();

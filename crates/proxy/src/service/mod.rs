@@ -76,7 +76,7 @@ async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> 
         let (metrics, health) = (Arc::clone(proxy.metrics()), Arc::clone(&health));
         tokio::spawn(admin::serve(listener, metrics, health));
     }
-    let mut watches = watch(proxy.metrics(), &proxy.certificates(), proxy.ech_keys().as_ref());
+    let mut watches = watch(proxy.metrics(), &proxy.certificates(), proxy.ech_files().as_ref());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
     tracing::info!(hash_lanes = ?hash_lanes(), kernels = %kernel_states(), "started");

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use tercel_fleet::Fleet;
@@ -122,8 +122,10 @@ impl BoundProxy {
     pub fn start(self) -> Result<Proxy> {
         let Self { config, active, addresses, listeners } = self;
         active.activate();
+        wait_for_ech_keys(&active);
         let metrics = Metrics::new(listeners.len());
         metrics.set_ticket_keys(active.ticket_key_since());
+        metrics.set_fleet(active.fleet().cloned());
         let counts = ConnectionCounts::new(addresses.len());
         let (control, _) = watch::channel(Control { active, phase: Phase::Serving });
         let (exit_notice, ended) = mpsc::unbounded_channel();
@@ -211,6 +213,7 @@ impl Proxy {
         let previous_fleet =
             previous_fleet.filter(|old| !active.fleet().is_some_and(|fleet| fleet.is_same(old)));
         self.metrics.set_ticket_keys(active.ticket_key_since());
+        self.metrics.set_fleet(active.fleet().cloned());
         self.control.send_modify(|control| control.active = active);
         // Open connections may use the previous guard for long, but its clock settings must no
         // longer be required of the other nodes.
@@ -238,20 +241,20 @@ impl Proxy {
         active.certificates.iter().map(|(_, certificates)| Arc::clone(certificates)).collect()
     }
 
-    /// The keys for Encrypted ClientHello.
-    pub(crate) fn ech_keys(&self) -> Option<Arc<EchKeys>> {
-        self.control.borrow().active.ech_keys().cloned()
+    /// The files of keys for Encrypted ClientHello.
+    pub(crate) fn ech_files(&self) -> Option<Arc<EchKeys>> {
+        self.control.borrow().active.ech_files().cloned()
     }
 
-    /// Reads the keys for Encrypted ClientHello again. [`run`](crate::run) does this when their
-    /// files change.
+    /// Reads the files of keys for Encrypted ClientHello again. [`run`](crate::run) does this when
+    /// their files change.
     ///
     /// # Errors
     ///
     /// The reason, in one line, why they cannot be used. The previous keys stay in use. A reason
     /// that was returned before is not returned again.
     pub fn reload_ech_keys(&self) -> Result<(), String> {
-        match self.ech_keys().and_then(|keys| keys.reload()) {
+        match self.ech_files().and_then(|keys| keys.reload()) {
             Some(EchChange::Rejected(problem)) => Err(problem.to_string()),
             Some(EchChange::Replaced(..)) | None => Ok(()),
         }
@@ -321,6 +324,19 @@ impl Drop for Proxy {
         }
     }
 }
+
+/// Waits for shared keys for Encrypted ClientHello, because clients that are accepted without keys
+/// connect again without Encrypted ClientHello. Clients wait in the accept queue meanwhile.
+fn wait_for_ech_keys(active: &ActiveConfig) {
+    let Some(fleet) = active.fleet().filter(|fleet| fleet.ech_keys().is_some()) else { return };
+    let began = Instant::now();
+    while !fleet.state().ech_keys && began.elapsed() < ECH_KEYS_AT_START {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How long a start waits for shared keys for Encrypted ClientHello.
+const ECH_KEYS_AT_START: Duration = Duration::from_secs(2);
 
 fn has_address(listener: &TcpListener, address: SocketAddr) -> bool {
     listener.local_addr().is_ok_and(|own| own == address)

@@ -93,7 +93,7 @@ impl Reload {
 
     fn read_files(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
         let metrics = Arc::clone(proxy.metrics());
-        let (fleet, all, ech) = (proxy.fleet(), proxy.certificates(), proxy.ech_keys());
+        let (fleet, all, ech) = (proxy.fleet(), proxy.certificates(), proxy.ech_files());
         let before = std::mem::take(watches);
         let counted = Arc::clone(&metrics);
         let read = spawn_blocking(move || {

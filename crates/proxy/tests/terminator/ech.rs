@@ -53,7 +53,7 @@ fn settings(folder: &Folder, more: &str) -> String {
 }
 
 /// One attempt.
-async fn attempt(
+pub(crate) async fn attempt(
     proxy: &Proxy,
     config: &Arc<ClientConfig>,
     offer: Offer,
@@ -62,7 +62,7 @@ async fn attempt(
 }
 
 /// Connects with at most this number of attempts.
-async fn attempt_at(
+pub(crate) async fn attempt_at(
     address: SocketAddr,
     config: &Arc<ClientConfig>,
     offer: Offer,
@@ -80,7 +80,7 @@ async fn attempt_at(
     connector.connect_with_ech(SECRET.try_into().unwrap(), offer, open).await
 }
 
-async fn connected(
+pub(crate) async fn connected(
     proxy: &Proxy,
     config: &Arc<ClientConfig>,
     configs: &ConfigList,
@@ -266,6 +266,16 @@ fn settings_are_checked() {
     let route = &parsed.listeners[0].routes[0];
     assert!(route.ech_front && route.passthrough && !parsed.listeners[0].ech_backend);
     assert!(error(&format!("{ech}{front}passthrough = false\n")).contains("cannot be set with"));
+    // A route that only relays does not get `ech_front` from its listener.
+    let route = "[[listener.route]]\nnames = ";
+    let inherited = format!(
+        "{ech}{listener}ech_front = true\n{route}\"a.example\"\n{route}\"b.example\"\n\
+         passthrough = true\n{route}\"c.example\"\npassthrough = false\n{route}\"d.example\"\n\
+         ech_front = false\n"
+    );
+    let routes = Config::parse("f.toml", &inherited).unwrap().listeners.remove(0).routes;
+    let kinds: Vec<_> = routes.iter().map(|route| (route.passthrough, route.ech_front)).collect();
+    assert_eq!(kinds, [(true, true), (true, false), (false, false), (true, false), (true, true)]);
     assert!(error(&format!("{ech}{front}alpn = \"h2\"\n")).contains("alpn: has no effect"));
     assert!(
         error(&format!("[ech]\nretry = \"a.ech\"\n{listener}")).contains("directory: is missing")
@@ -274,6 +284,7 @@ fn settings_are_checked() {
     let missing = Config::parse("f.toml", &format!("{ech}{listener}")).unwrap();
     let missing = tercel_proxy::check(&missing).unwrap_err().to_string();
     assert!(missing.starts_with("f.toml: ech.directory: /x: No such file"), "{missing}");
+    assert!(missing.ends_with("(line 2)"), "{missing}");
 }
 
 /// Clients connect all the time while keys are added and removed. Each may need one further

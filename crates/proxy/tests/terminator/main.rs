@@ -7,6 +7,7 @@ mod closing;
 mod configuration;
 mod drain;
 mod ech;
+mod ech_fleet;
 mod ech_hostile;
 mod limits;
 mod passthrough;

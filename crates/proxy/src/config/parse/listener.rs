@@ -163,7 +163,9 @@ impl RouteSettings {
             }
             route.ech_front = ech_front;
             route.passthrough |= ech_front;
-        } else if passthrough == Some(false) {
+        } else if passthrough.is_some() {
+            // The listener's value is for routes that say nothing: `passthrough = true` relays
+            // ClientHellos as they are.
             route.ech_front = false;
         }
         if let Some(source) = parse_certificate_source(keys)? {

@@ -5,10 +5,12 @@ mod listener;
 mod resumption;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::crypto::Kernel;
@@ -17,7 +19,9 @@ use toml::{Table, Value};
 use super::address;
 use super::error::{ConfigError, without_number};
 use super::table::{Location, TableReader};
-use super::{CommandLineOptions, Config, Ech, Limits, Listener, Log, Tickets, Timeouts};
+use super::{
+    CommandLineOptions, Config, Ech, EchFolder, Limits, Listener, Log, SharedEch, Tickets, Timeouts,
+};
 use listener::parse_listener;
 use resumption::parse_resumption;
 
@@ -66,8 +70,31 @@ impl Config {
 fn parse_file(name: &str, text: &str) -> Result<Config, ConfigError> {
     let location = Location::file(name);
     let table: Table = text.parse().map_err(|error| syntax_error(&location, text, &error))?;
-    parse_config(TableReader::new(location, table))
-        .map_err(|error| ConfigError { line: lines::line_of(text, &error.key), ..error })
+    let parsed = parse_config(TableReader::new(location, table));
+    let text = ConfigText(Arc::from(text));
+    match parsed {
+        Ok(config) => Ok(Config { text, ..config }),
+        Err(error) => Err(text.with_line(error)),
+    }
+}
+
+/// The text of a configuration file; empty without a file.
+#[derive(Clone, Default)]
+pub(crate) struct ConfigText(Arc<str>);
+
+impl ConfigText {
+    /// Adds the line of the key that an error names.
+    pub(crate) fn with_line(&self, error: ConfigError) -> ConfigError {
+        let line = error.line.or_else(|| lines::line_of(&self.0, &error.key));
+        ConfigError { line, ..error }
+    }
+}
+
+impl fmt::Debug for ConfigText {
+    /// Omits the text, which may contain a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigText").finish_non_exhaustive()
+    }
 }
 
 fn parse_options(options: &CommandLineOptions) -> Result<Config, ConfigError> {
@@ -121,8 +148,23 @@ fn parse_config(mut keys: TableReader) -> Result<Config, ConfigError> {
     if listeners.is_empty() {
         return Err(keys.error("listener", "is missing: at least one listener is required"));
     }
+    if let Some(Ech::Shared(shared)) = &config.ech {
+        let fleet = config.resumption.fleet.as_mut().filter(|fleet| fleet.store.is_some());
+        let Some(fleet) = fleet else {
+            let reason = "requires a store: see [resumption.store]";
+            return Err(shared.location.error("keys", reason));
+        };
+        (fleet.ech_keys, fleet.ech_key_cache) = (true, shared.cache.clone());
+    }
+    check_routes(&listeners, &mut config)?;
+    config.listeners = listeners;
+    Ok(config)
+}
+
+/// Checks the listeners against each other, and routes against the global settings.
+fn check_routes(listeners: &[Listener], config: &mut Config) -> Result<(), ConfigError> {
     let mut addresses = BTreeMap::new();
-    for listener in &listeners {
+    for listener in listeners {
         let taken = addresses.insert(listener.address, ()).is_some();
         if taken && listener.address.port() != 0 {
             return Err(listener.location.error("address", "is already used by another listener"));
@@ -149,8 +191,7 @@ fn parse_config(mut keys: TableReader) -> Result<Config, ConfigError> {
             fleet.early_data = fleet.early_data.max(route.early_data);
         }
     }
-    config.listeners = listeners;
-    Ok(config)
+    Ok(())
 }
 
 fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> {
@@ -174,6 +215,7 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
     let disabled_kernels = parse_kernels(keys.table("kernels")?)?;
     Ok(Config {
         location: keys.location().clone(),
+        text: ConfigText::default(),
         file: None,
         is_exposed: false,
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
@@ -194,13 +236,29 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
 
 fn parse_ech(mut keys: TableReader) -> Result<Option<Ech>, ConfigError> {
     let location = keys.location().clone();
+    let is_shared = keys.keyword("keys", &[("own", false), ("shared", true)])?.unwrap_or(false);
     let directory = keys.string("directory")?.map(PathBuf::from);
-    let retry = keys.strings("retry")?.unwrap_or_default();
-    if directory.is_none() && !keys.is_empty_table() {
+    let retry = keys.strings("retry")?;
+    let cache = keys.string("cache")?.map(PathBuf::from);
+    if directory.is_none() && !is_shared && !keys.is_empty_table() {
         keys.missing("directory", "is missing: the folder of the keys is required");
     }
     keys.finish()?;
-    Ok(directory.map(|directory| Ech { location, directory, retry }))
+    if !is_shared {
+        if cache.is_some() {
+            return Err(keys.error("cache", "requires keys = \"shared\""));
+        }
+        let retry = retry.unwrap_or_default();
+        return Ok(directory.map(|directory| Ech::Folder(EchFolder { location, directory, retry })));
+    }
+    for (key, is_set) in [("directory", directory.is_some()), ("retry", retry.is_some())] {
+        if is_set {
+            let reason =
+                "cannot be set with keys = \"shared\": `tercel ech publish` reads the folder";
+            return Err(keys.error(key, reason));
+        }
+    }
+    Ok(Some(Ech::Shared(SharedEch { location, cache })))
 }
 
 /// The kernels whose key is `false`.

@@ -58,6 +58,8 @@ pub(super) fn parse_resumption(mut keys: TableReader) -> Result<Resumption, Conf
         sessions,
         early_data: 0,
         freshness_window,
+        ech_keys: false,
+        ech_key_cache: None,
         store,
     });
     let session_ids = usize::try_from(session_ids.unwrap_or(16_384)).unwrap_or(usize::MAX);

@@ -16,6 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tercel::crypto::rejected_rsa_signatures;
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
+use tercel_fleet::Fleet;
 
 use super::histogram::{BOUNDS, Histogram};
 use super::labels::{
@@ -44,6 +45,7 @@ struct Totals {
     started: SystemTime,
     global: GlobalMetrics,
     ticket_key_since: Option<UnixTime>,
+    fleet: Option<Fleet>,
     open: u64,
     rejected_signatures: u64,
     /// The sum of all shards.
@@ -58,6 +60,7 @@ impl Totals {
             started: metrics.started,
             global: metrics.global().clone(),
             ticket_key_since: metrics.ticket_key_since(),
+            fleet: metrics.fleet(),
             open: metrics.open_connections(),
             rejected_signatures: rejected_rsa_signatures(),
             sum,
@@ -191,7 +194,12 @@ impl Totals {
         let help = "Reload attempts, by subject and result.";
         let mut metric = counters(to, "tercel_reloads", help)?;
         for what in Reload::ALL {
-            let [good, failed] = self.global.reloads.get(what).copied().unwrap_or_default();
+            let [mut good, mut failed] = self.global.reloads.get(what).copied().unwrap_or_default();
+            if let (Reload::EchKeys, Some(fleet)) = (what, &self.fleet) {
+                let counts = fleet.counts();
+                good = good.saturating_add(counts.ech_keys_changed);
+                failed = failed.saturating_add(counts.ech_keys_refused);
+            }
             labelled(&mut metric, &[("what", what.name()), ("result", "ok")], good)?;
             labelled(&mut metric, &[("what", what.name()), ("result", "failed")], failed)?;
         }
@@ -208,10 +216,30 @@ impl Totals {
             let help = "Time since the current ticket key began to encrypt tickets.";
             gauge(to, ("tercel_ticket_key_age", help), unit, &age)?;
         }
-        if let Some(since) = self.global.ech_key_since {
+        self.shared(to)?;
+        let fleet = self.fleet.as_ref();
+        let shared_since = fleet.and_then(|fleet| fleet.ech_key_since());
+        if let Some(since) = self.global.ech_key_since.or(shared_since) {
             let age = UnixTime::now().as_secs().saturating_sub(since.as_secs());
             let help = "Age of the newest key for Encrypted ClientHello that clients are sent.";
             gauge(to, ("tercel_ech_key_age", help), unit, &age)?;
+        }
+        Ok(())
+    }
+}
+
+impl Totals {
+    /// The state of the fleet.
+    fn shared(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(fleet) = &self.fleet else { return Ok(()) };
+        if fleet.has_store() {
+            let help = "Whether the store is connected: 1, or 0.";
+            gauge(to, ("tercel_store_connected", help), None, &u64::from(fleet.state().store))?;
+        }
+        if fleet.ech_keys().is_some() {
+            let help = "Number of the shared set of ECH keys in use, 0 without one.";
+            let number = fleet.ech_key_set().unwrap_or_default();
+            gauge(to, ("tercel_ech_key_set", help), None, &number)?;
         }
         Ok(())
     }

@@ -31,6 +31,8 @@
 //! | `tercel_certificate_not_after_seconds` | end of validity, Unix time | `name`, `file` |
 //! | `tercel_ticket_key_age_seconds` | age of the current ticket key | |
 //! | `tercel_ech_key_age_seconds` | age of the newest key that clients are sent | |
+//! | `tercel_ech_key_set` | number of the shared set of these keys in use | |
+//! | `tercel_store_connected` | whether the store is connected | |
 //!
 //! Counters have the suffix `_total` in the text. The share of resumed handshakes within five
 //! minutes is `sum(rate(tercel_resumptions_total{result="hit"}[5m])) /
@@ -54,6 +56,7 @@ use tercel_crypto::lock::{Mutex, MutexGuard};
 use labels::Reload;
 pub use shard::Shard;
 use tercel::pki_types::UnixTime;
+use tercel_fleet::Fleet;
 
 /// The `Content-Type` of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -65,6 +68,7 @@ pub struct Metrics {
     started: SystemTime,
     global: Mutex<GlobalMetrics>,
     ticket_keys: Mutex<Option<TicketKeyAge>>,
+    fleet: Mutex<Option<Fleet>>,
 }
 
 /// A function that returns the time at which the current ticket key began to encrypt tickets.
@@ -105,6 +109,7 @@ impl Metrics {
             started: SystemTime::now(),
             global: Mutex::default(),
             ticket_keys: Mutex::default(),
+            fleet: Mutex::default(),
         })
     }
 
@@ -144,6 +149,15 @@ impl Metrics {
     pub fn set_ticket_keys(&self, since: impl Fn() -> Option<UnixTime> + Send + Sync + 'static) {
         let mut keys = self.ticket_keys.lock().unwrap_or_else(PoisonError::into_inner);
         *keys = Some(TicketKeyAge(Box::new(since)));
+    }
+
+    /// Sets the fleet whose state is shown at each scrape.
+    pub fn set_fleet(&self, fleet: Option<Fleet>) {
+        *self.fleet.lock().unwrap_or_else(PoisonError::into_inner) = fleet;
+    }
+
+    fn fleet(&self) -> Option<Fleet> {
+        self.fleet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn ticket_key_since(&self) -> Option<UnixTime> {
