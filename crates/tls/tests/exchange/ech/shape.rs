@@ -7,7 +7,7 @@ use tercel::ech::{Key, Offer};
 use tercel::wire::ClientHello;
 use tercel::{ClientConfig, Handshake, ReceiveBuffer};
 
-use tercel_wire::HandshakeMessage as _;
+use tercel_wire::{ExtensionType, HandshakeMessage as _};
 
 use super::PUBLIC;
 use crate::fixtures::client;
@@ -54,27 +54,72 @@ fn names_of_different_lengths_give_equal_lengths() {
     assert_eq!(classes.len(), 2, "{classes:?}");
 }
 
+/// The number of ClientHellos of each kind whose shapes are compared.
+const HELLOS: usize = 1000;
+
+/// The shapes of ClientHellos to names of different lengths, and how often each occurs. If the
+/// extensions are shuffled, their order is left out.
+fn shapes(
+    config: &Arc<ClientConfig>,
+    shuffled: bool,
+    offer: impl Fn() -> Offer,
+) -> BTreeMap<Vec<(u16, usize)>, usize> {
+    let mut counts = BTreeMap::new();
+    for number in 0..HELLOS {
+        let name = format!("{}.example", "a".repeat(1 + number % 50));
+        let mut shape = shape(&hello(config, &name, offer()));
+        for (kind, length) in &mut shape {
+            // An observer sees a name in both: the public name, or that of the server.
+            if *kind == ExtensionType::SERVER_NAME.0 {
+                *length = 0;
+            }
+        }
+        if shuffled {
+            shape.sort_unstable();
+        }
+        *counts.entry(shape).or_default() += 1;
+    }
+    counts
+}
+
 /// RFC 9849 6.2
 #[test]
 fn random_contents_have_the_shape_of_real_ones() {
     for shuffled in [false, true] {
         let config = client().shuffle_extensions(shuffled).build().unwrap();
         let key = Key::generate("server.example", 64).unwrap();
-        let mut counts: [BTreeMap<Vec<(u16, usize)>, usize>; 2] = Default::default();
-        for _ in 0..500 {
-            let offers = [Offer::Configs(key.config()), Offer::Grease];
-            for (offer, counts) in offers.into_iter().zip(&mut counts) {
-                let mut shape = shape(&hello(&config, "secret.example", offer));
-                if shuffled {
-                    // The orders are compared by their number below.
-                    shape.sort_unstable();
-                }
-                *counts.entry(shape).or_default() += 1;
-            }
+        let real = shapes(&config, shuffled, || Offer::Configs(key.config()));
+        let random = shapes(&config, shuffled, || Offer::Grease);
+        println!("types and lengths of extensions, shuffled: {shuffled}");
+        println!("{HELLOS} real ones: {real:?}\n{HELLOS} random ones: {random:?}");
+        assert_eq!(real, random);
+        assert_eq!(real.len(), 1);
+    }
+}
+
+/// The places of the extension among the others, which observers see, are spread alike.
+/// RFC 9849 6.2
+#[test]
+fn random_contents_are_at_the_places_of_real_ones() {
+    let config = client().shuffle_extensions(true).build().unwrap();
+    let key = Key::generate("server.example", 64).unwrap();
+    let places = |offer: &dyn Fn() -> Offer| {
+        let mut places = BTreeMap::<usize, usize>::new();
+        for _ in 0..HELLOS {
+            let shape = shape(&hello(&config, "secret.example", offer()));
+            let is_it = |(kind, _): &(u16, usize)| *kind == ExtensionType::ENCRYPTED_CLIENT_HELLO.0;
+            *places.entry(shape.iter().position(is_it).unwrap()).or_default() += 1;
         }
-        println!("shuffled: {shuffled}, real and random: {counts:?}");
-        assert_eq!(counts[0], counts[1]);
-        assert_eq!(counts[0].len(), 1);
+        places
+    };
+    let real = places(&|| Offer::Configs(key.config()));
+    let random = places(&|| Offer::Grease);
+    println!("places of the extension in {HELLOS}: real {real:?}, random {random:?}");
+    let expected = HELLOS / real.len();
+    assert!(real.len() > 5 && real.keys().eq(random.keys()), "{real:?} {random:?}");
+    // Six standard deviations of a binomial distribution are below 6 * sqrt(expected).
+    for count in real.values().chain(random.values()) {
+        assert!(count.abs_diff(expected).pow(2) < 36 * expected, "{count} for {expected}");
     }
 }
 
