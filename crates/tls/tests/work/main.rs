@@ -2,7 +2,9 @@
 //!
 //! The tests fill every list of a ClientHello and of a CertificateRequest to its maximum length,
 //! with few and with many credentials, application protocols, pre-shared keys and ticket keys. The
-//! work may grow with the list and with the configuration, but not with their product.
+//! work may grow with the list and with the configuration, but not with their product. The work for
+//! an Encrypted ClientHello that no key opens is that of one HPKE operation for each key that has
+//! its identifier.
 //!
 //! There is no test harness: this program runs itself under callgrind, which counts the same
 //! instructions on every machine and under any load, and needs no support in the library. Without
@@ -16,6 +18,8 @@ mod fixtures;
 mod pair;
 
 mod configs;
+#[cfg(feature = "ech")]
+mod encrypted;
 mod hellos;
 mod requests;
 
@@ -70,11 +74,11 @@ fn numbers(data: &[&str]) -> Vec<usize> {
 }
 
 /// The count of callgrind for a case.
-struct Counted {
-    kind: String,
+pub(crate) struct Counted {
+    pub(crate) kind: String,
     halves: usize,
-    scale: usize,
-    instructions: u64,
+    pub(crate) scale: usize,
+    pub(crate) instructions: u64,
 }
 
 /// Fails if the work for a long list is larger with many credentials than with few, or if it more
@@ -108,12 +112,14 @@ fn check() {
             faults.push(format!("{}: adds {many}, half of it {half:?}", full.kind));
         }
     }
+    #[cfg(feature = "ech")]
+    faults.extend(encrypted::check(&counted));
     assert!(kinds > 30, "only {kinds} kinds of message");
-    assert!(faults.is_empty(), "work that is not linear:\n{}", faults.join("\n"));
+    assert!(faults.is_empty(), "work that is not bounded:\n{}", faults.join("\n"));
     println!("work: {kinds} kinds of message, linear in each list and in the configuration");
 }
 
-const SLACK: u64 = 200_000;
+pub(crate) const SLACK: u64 = 200_000;
 
 /// Prints the cost of each message, as a share of an ordinary handshake.
 fn report(scales: &[usize]) {
@@ -134,6 +140,8 @@ fn report(scales: &[usize]) {
         }
         println!();
     }
+    #[cfg(feature = "ech")]
+    encrypted::report(&counted, ordinary);
 }
 
 /// Runs this program under callgrind. `None` if callgrind is missing, or if it cannot run this
@@ -200,6 +208,12 @@ fn measure(scales: &[usize]) {
             end_of_case();
             println!("{}\t{}\t{}", case.kind, case.halves, case.scale);
         }
+    }
+    #[cfg(feature = "ech")]
+    for case in encrypted::cases() {
+        (case.run)();
+        end_of_case();
+        println!("{}\t{}\t{}", case.kind, case.halves, case.scale);
     }
 }
 
