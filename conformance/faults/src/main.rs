@@ -15,6 +15,7 @@
 //! | `clocks` | lets the clock jump |
 //! | `virtual_hosts` | offers sessions of one host to another |
 //! | `quic` | floods of a server of HTTP/3 |
+//! | `ech` | Encrypted ClientHello without its keys, its store, or its backend |
 //! | `final_checks` | the requirements at the end, and the table |
 
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ use tercel_harness::{program, proxy};
 
 mod certificates;
 mod clocks;
+mod ech;
 mod faulty_client;
 mod files;
 mod final_checks;
@@ -65,7 +67,7 @@ struct Options {
     #[arg(long)]
     quick: bool,
     /// Run only kinds whose name contains this, or `certificates`, `files`, `clocks`, `virtual
-    /// hosts`, `quic`
+    /// hosts`, `quic`, `ech`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -123,6 +125,9 @@ fn main() -> Result<ExitCode> {
     }
     if wanted("quic") {
         quic::run(&program, &runtime, options.quick)?.into_iter().for_each(&mut done);
+    }
+    if wanted("ech") {
+        ech::run(&program, &behind, options.quick)?.into_iter().for_each(&mut done);
     }
     let regular = load.stop()?;
     let faults =

@@ -270,7 +270,7 @@ fn reasons(before: &Samples, after: &Samples) -> BTreeMap<String, u64> {
 
 /// The value of a counter.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, and small")]
-fn whole(value: f64) -> u64 {
+pub(crate) fn whole(value: f64) -> u64 {
     value.max(0.0) as u64
 }
 
