@@ -119,7 +119,7 @@ impl<'a> Setup<'a> {
         let first = add_key(&keys, "00")?;
         let text = format!("[ech]\ndirectory = \"{}\"\n", keys.display());
         let node = self.start("keys", &text, &self.listener("certificates", ""))?;
-        let reloads = |result| {
+        let reloads = |result: &str| {
             let labels = [("what", "ech_keys"), ("result", result)];
             node.count("tercel_reloads_total", &labels)
         };
@@ -234,7 +234,9 @@ impl<'a> Setup<'a> {
         let mut regular = clients::make(&inner, &self.roots, 20)?;
         backend.proxy.signal(Signal::SIGTERM)?;
         backend.proxy.process().wait(NOTICED)?;
-        let failures = || front.count("tercel_backend_failures_total", &[]);
+        // The failed connection attempts have reasons of their own.
+        let none_left = [("reason", "none_left")];
+        let failures = || front.count("tercel_backend_failures_total", &none_left);
         let before = failures();
         let served = clients::make(&inner, &self.roots, refused)?;
         let answered = served.iter().filter(|request| request.result.is_ok()).count();
