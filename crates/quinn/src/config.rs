@@ -29,6 +29,8 @@ use crate::session::Session;
 pub struct QuicClientConfig {
     tls: Arc<ClientConfig>,
     port: Option<u16>,
+    #[cfg(feature = "ech")]
+    ech: Option<tercel::ech::Offer>,
 }
 
 /// The configuration of a server, for `quinn::ServerConfig::new`.
@@ -78,7 +80,12 @@ impl TryFrom<Arc<ClientConfig>> for QuicClientConfig {
         let any = ServerName::IpAddress(core::net::Ipv4Addr::LOCALHOST.into());
         Handshake::client(&config, any, Version::V1, Vec::new())
             .map_err(QuicConfigError::Config)?;
-        Ok(Self { tls: config, port: None })
+        Ok(Self {
+            tls: config,
+            port: None,
+            #[cfg(feature = "ech")]
+            ech: None,
+        })
     }
 }
 
@@ -88,6 +95,22 @@ impl QuicClientConfig {
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
+        self
+    }
+
+    /// Sets what is offered of Encrypted ClientHello. Each server has configurations of its own, so
+    /// make a configuration for each, and pass it to `Endpoint::connect_with`; it shares the rest
+    /// with its clones. Default: random contents if
+    /// [`ech_grease`](tercel::client::ClientConfigBuilder::ech_grease) is set, else nothing.
+    ///
+    /// If the server rejects the offer, the connection fails, and
+    /// [`TlsFailure::ech_retry_configs`](crate::TlsFailure::ech_retry_configs) has the
+    /// configurations for one further attempt. RFC 9849 6.1.6
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    #[must_use]
+    pub fn ech(mut self, offer: tercel::ech::Offer) -> Self {
+        self.ech = Some(offer);
         self
     }
 }
@@ -133,6 +156,11 @@ impl crypto::ClientConfig for QuicClientConfig {
         };
         // The configuration was checked when it was made.
         let handshake = handshake.map_err(|_| ConnectError::UnsupportedVersion)?;
+        #[cfg(feature = "ech")]
+        let handshake = match &self.ech {
+            Some(offer) => handshake.with_ech(offer.clone()),
+            None => handshake,
+        };
         Ok(Box::new(Session::new(handshake, version)))
     }
 }

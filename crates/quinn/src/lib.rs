@@ -23,6 +23,8 @@
 //! - 0-RTT needs `quic_early_data_context` on both sides, `early_data` on the client, and
 //!   `early_data` with a replay guard on the server. The context has to contain everything on which
 //!   0-RTT data depends, such as the limits of the server's transport configuration.
+//! - Encrypted ClientHello: servers have keys in their [`tercel::ServerConfig`], and a client's
+//!   offer is that of [`QuicClientConfig::ech`].
 //! - `Connection::handshake_data` is a [`HandshakeData`], or a [`TlsFailure`] if TLS ended the
 //!   connection. `Connection::peer_identity` is a `Vec<CertificateDer<'static>>`, as with rustls.
 //! - QUIC has version 1 here: quinn does not form packets of version 2.

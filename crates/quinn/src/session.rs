@@ -79,6 +79,12 @@ pub struct TlsFailure {
     pub ended: Ended,
     /// The details of a refused certificate.
     pub refusal: Option<Refusal>,
+    /// The configurations that a server has sent which rejected Encrypted ClientHello: for one
+    /// further attempt, which is without Encrypted ClientHello if none of them is usable. `None`
+    /// after any other error. RFC 9849 6.1.6
+    #[cfg(feature = "ech")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "ech")))]
+    pub ech_retry_configs: Option<tercel::ech::ConfigList>,
 }
 
 /// A session of quinn.
@@ -208,13 +214,20 @@ impl Session {
     /// Ends the connection with this error.
     fn fail(&mut self, ended: Ended) {
         self.outputs.clear();
-        let refusal = match &self.state {
-            State::Handshake(handshake) => handshake.refusal().cloned(),
+        let handshake = match &self.state {
+            State::Handshake(handshake) => Some(handshake),
             State::Connected(_) => None,
             // The first failure is the reason.
             State::Failed(_) => return,
         };
-        self.state = State::Failed(Box::new(TlsFailure { ended, refusal }));
+        let failure = TlsFailure {
+            ended,
+            refusal: handshake.and_then(|handshake| handshake.refusal().cloned()),
+            #[cfg(feature = "ech")]
+            ech_retry_configs: handshake
+                .and_then(|handshake| handshake.ech_retry_configs().cloned()),
+        };
+        self.state = State::Failed(Box::new(failure));
     }
 
     /// The negotiated parameters, which a server knows before the client's Finished.
