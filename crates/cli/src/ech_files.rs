@@ -96,7 +96,7 @@ pub(crate) struct ServerKeys {
 /// Reads the key of a file, or all keys `*.ech` of a directory. All of them decrypt; the
 /// configuration of the last by name is sent to clients whose own is outdated.
 pub(crate) fn server_keys(path: &Path) -> Result<ServerKeys> {
-    let files = if path.is_dir() { files_of(path)? } else { vec![path.to_owned()] };
+    let files = files(path)?;
     let Some(last) = files.last() else {
         bail!("{}: there is no file *.ech; `tercel ech generate` makes one", display_name(path));
     };
@@ -111,6 +111,11 @@ pub(crate) fn server_keys(path: &Path) -> Result<ServerKeys> {
     }
     let keys = Keys::new(keys).with_context(|| display_name(path))?;
     Ok(ServerKeys { keys: Arc::new(keys), public_names })
+}
+
+/// The files of an argument: the file itself, or all files `*.ech` of a directory, by name.
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if path.is_dir() { files_of(path) } else { Ok(vec![path.to_owned()]) }
 }
 
 /// The files `*.ech` of a directory, by name.

@@ -11,10 +11,10 @@ use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Handshake};
 
 use super::Options;
+use super::ech::second_offer;
 use super::failure::{Failure, Reason};
 use super::handshake::{self, Completed};
 use super::report::Timings;
-use crate::explain;
 use crate::starttls::Protocol;
 use crate::target::Target;
 use crate::transport::Transport;
@@ -44,11 +44,7 @@ pub(super) struct Established {
 impl Attempt<'_> {
     /// Connects; if the server rejects Encrypted ClientHello, once more.
     pub(super) fn run(&self, offer: Offer) -> Result<Established> {
-        let public_name = match &offer {
-            Offer::Configs(configs) => configs.public_name().unwrap_or_default().to_owned(),
-            _ => String::new(),
-        };
-        let error = match self.connect(offer) {
+        let error = match self.connect(offer.clone()) {
             Ok(established) => return Ok(established),
             Err(error) => error,
         };
@@ -56,16 +52,8 @@ impl Attempt<'_> {
         let Some(configs) = failure.and_then(|failure| failure.ech_retry_configs.as_ref()) else {
             return Err(error);
         };
-        let (usable, next) = match configs.usable() {
-            true => (Offer::Configs(configs.clone()), "with the configurations that it sent"),
-            false => (Offer::None, "without it, as the server has disabled it"),
-        };
-        if !self.options.quiet {
-            explain::print_line(format_args!(
-                "{public_name} rejected Encrypted ClientHello; connecting again {next}"
-            ));
-        }
-        self.connect(usable).map(|established| Established { ech_retried: true, ..established })
+        let next = second_offer(self.options, &offer, configs);
+        self.connect(next).map(|established| Established { ech_retried: true, ..established })
     }
 
     fn connect(&self, offer: Offer) -> Result<Established> {
@@ -96,6 +84,7 @@ impl Attempt<'_> {
             }
             Err(error) => {
                 let failure = Failure::of_handshake(&error, &handshake, starttls.is_some());
+                let failure = failure.of_server(name);
                 // The alert, if any, must reach the peer.
                 transport.close_gracefully();
                 Err(failure.into())

@@ -3,7 +3,7 @@
 use anyhow::Result;
 #[cfg(feature = "dns")]
 use tercel::ClientConfig;
-use tercel::ech::Offer;
+use tercel::ech::{ConfigList, Offer};
 #[cfg(feature = "dns")]
 use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
@@ -16,9 +16,7 @@ use crate::client::server_name;
 #[cfg(feature = "dns")]
 use crate::dns::{Choice, Lookup, owner_of};
 use crate::ech_offer::{EchSource, configs};
-#[cfg(feature = "dns")]
-use crate::explain;
-use crate::explain::UsageError;
+use crate::explain::{self, UsageError};
 use crate::target::Target;
 
 /// What is offered, and to which server.
@@ -44,13 +42,23 @@ pub(super) fn plan(options: &Options, target: &Target) -> Result<EchPlan> {
     Ok(EchPlan { offer, endpoint: None })
 }
 
-/// Refuses what cannot be offered over QUIC.
-#[cfg(feature = "http3")]
-pub(super) fn check_http3(options: &Options) -> Result<(), UsageError> {
-    match options.ech {
-        EchSource::Grease | EchSource::Off => Ok(()),
-        _ => Err(UsageError::new("--http3 has only --ech grease and --ech off")),
+/// The second offer after a server has rejected the first: with the configurations that it sent, or
+/// without any, as it says. RFC 9849 6.1.6
+pub(super) fn second_offer(options: &Options, first: &Offer, configs: &ConfigList) -> Offer {
+    let public_name = match first {
+        Offer::Configs(configs) => configs.public_name().unwrap_or_default(),
+        _ => "",
+    };
+    let (next, how) = match configs.usable() {
+        true => (Offer::Configs(configs.clone()), "with the configurations that it sent"),
+        false => (Offer::None, "without it, as the server has disabled it"),
+    };
+    if !options.quiet {
+        explain::print_line(format_args!(
+            "{public_name} rejected Encrypted ClientHello; connecting again {how}"
+        ));
     }
+    next
 }
 
 #[cfg(not(feature = "dns"))]
@@ -60,8 +68,8 @@ fn look_up(_: &Options, _: &Target) -> Result<EchPlan> {
 }
 
 /// Takes the configurations from the HTTPS record of the server. If it has none, the connection is
-/// like any other; if the lookup fails, there is none, because an attacker could have caused that.
-/// RFC 9460 3.1
+/// like any other. If none is usable, it is an error, and if the lookup fails, too, because an
+/// attacker could have caused that. RFC 9460 3.1
 #[cfg(feature = "dns")]
 fn look_up(options: &Options, target: &Target) -> Result<EchPlan> {
     if !matches!(server_name(&target.host), Ok(ServerName::DnsName(_))) {
@@ -75,6 +83,16 @@ fn look_up(options: &Options, target: &Target) -> Result<EchPlan> {
     match choice.map_err(|error| Failure::new(Reason::Connect, &format!("{error:#}")))? {
         Choice::Configs { configs, endpoint } => {
             Ok(EchPlan { offer: Offer::Configs(configs), endpoint: Some(endpoint) })
+        }
+        // As for a record on the command line: the name would be sent in the clear, although it was
+        // to be encrypted.
+        Choice::Unusable => {
+            let owner = owner_of(target);
+            let text = format!(
+                "--ech auto: none of the configurations in DNS for {owner} is usable; --ech grease \
+                 does not encrypt the name"
+            );
+            Err(Failure::new(Reason::Configuration, &text).into())
         }
         Choice::Alias(_) | Choice::None => {
             if !options.quiet {

@@ -6,6 +6,7 @@ use std::io;
 use serde::Serialize;
 use tercel::ech::ConfigList;
 use tercel::pki::Refusal;
+use tercel::pki_types::ServerName;
 use tercel::{Error, Handshake};
 
 use crate::certificates::{CertificateDescription, describe_chain};
@@ -110,6 +111,17 @@ impl Failure {
         let ech_retry_configs = handshake.ech_retry_configs().cloned();
         Self { reason, text, alert, refusal: handshake.refusal().cloned(), ech_retry_configs }
     }
+
+    /// Explains a refusal that concerns the public name of an offer, not the server's name.
+    pub(crate) fn of_server(mut self, name: &ServerName<'_>) -> Self {
+        let of_public_name = self.refusal.as_ref().filter(|refusal| {
+            refusal.requested_name.as_ref().is_some_and(|requested| requested != name)
+        });
+        if let Some(refusal) = of_public_name {
+            self.text = explain::refused_public_name(refusal);
+        }
+        self
+    }
 }
 
 #[cfg(feature = "http3")]
@@ -119,6 +131,9 @@ impl From<http3::Failure> for Failure {
         let reason = match &failure {
             _ if alert.is_some() => Reason::Alert,
             http3::Failure::Tls(failure) if failure.refusal.is_some() => Reason::Certificate,
+            http3::Failure::Tls(failure) if failure.ended.error == Error::EchRejected => {
+                Reason::EchRejected
+            }
             http3::Failure::Tls(_) => Reason::Handshake,
             http3::Failure::Quic(error) => match error {
                 quinn::ConnectionError::ConnectionClosed(_)
@@ -129,11 +144,11 @@ impl From<http3::Failure> for Failure {
             http3::Failure::TimedOut => Reason::TimedOut,
         };
         let text = failure.to_string();
-        let refusal = match failure {
-            http3::Failure::Tls(failure) => failure.refusal,
-            _ => None,
+        let (refusal, ech_retry_configs) = match failure {
+            http3::Failure::Tls(failure) => (failure.refusal, failure.ech_retry_configs),
+            _ => (None, None),
         };
-        Self { reason, text, alert, refusal, ech_retry_configs: None }
+        Self { reason, text, alert, refusal, ech_retry_configs }
     }
 }
 

@@ -9,11 +9,13 @@ use anyhow::{Context, Result, anyhow};
 use h3::client::RequestStream;
 use hyper::body::{Buf, Bytes};
 use hyper::{Method, Request, Response};
+use tercel::ech::Offer;
 use tercel::pki_types::ServerName;
 use tercel::session::ClientSessionStore;
-use tercel::{ClientConfig, Error};
+use tercel::{ClientConfig, ConnectionInfo, Error};
 use tokio::time::{sleep, timeout};
 
+use super::ech::{EchPlan, plan, second_offer};
 use super::failure::{Failure, Reason};
 use super::http::{HttpRequest, print_content, print_head};
 use super::report::{Report, Timings};
@@ -21,7 +23,7 @@ use super::session_file::SessionFile;
 use super::{Options, print_only, refused};
 use crate::http3::{
     self, ArrivingSessions, Client, EarlyConnection, Established, Http, Opened, alert_of,
-    client_config, request_error,
+    client_config_with_ech, request_error,
 };
 use crate::output;
 
@@ -33,7 +35,8 @@ pub(crate) fn run(
 ) -> Result<()> {
     let (target, method) = (options.target()?, options.method()?);
     let name = options.client.server_name(&target.host)?;
-    let addresses = target.addresses();
+    let EchPlan { offer, endpoint } = plan(options, &target)?;
+    let addresses = endpoint.as_ref().unwrap_or(&target).addresses();
     let addresses = addresses.map_err(|why| Failure::new(Reason::Connect, &format!("{why:#}")))?;
     let store = sessions.map(|sessions| {
         Arc::new(ArrivingSessions::new(Arc::clone(&sessions.store) as Arc<dyn ClientSessionStore>))
@@ -42,11 +45,25 @@ pub(crate) fn run(
         Some(store) => config.with_session_store(Arc::clone(store) as _),
         None => Arc::clone(config),
     };
-    let config = client_config(config, target.port)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot create a runtime")?;
-    let exchange = Exchange { options, method, name, config, store };
-    runtime.block_on(Box::pin(exchange.run(&addresses)))
+    let configure =
+        |offer: &Offer| client_config_with_ech(Arc::clone(&config), target.port, offer.clone());
+    let is_retry = false;
+    let mut exchange =
+        Exchange { options, method, name, config: configure(&offer)?, store, is_retry };
+    let error = match runtime.block_on(Box::pin(exchange.run(&addresses))) {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
+    let failure = error.downcast_ref::<Failure>();
+    let Some(configs) = failure.and_then(|failure| failure.ech_retry_configs.as_ref()) else {
+        return refused(options, error);
+    };
+    exchange.config = configure(&second_offer(options, &offer, configs))?;
+    exchange.is_retry = true;
+    let outcome = runtime.block_on(Box::pin(exchange.run(&addresses)));
+    outcome.or_else(|error| refused(options, error))
 }
 
 /// The connection and its request.
@@ -56,6 +73,8 @@ struct Exchange<'a> {
     name: ServerName<'static>,
     config: quinn::ClientConfig,
     store: Option<Arc<ArrivingSessions>>,
+    /// Whether the server has rejected Encrypted ClientHello on a connection before this one.
+    is_retry: bool,
 }
 
 /// A request that was sent, and its HTTP/3 connection, which does not process anything yet.
@@ -69,7 +88,7 @@ impl Exchange<'_> {
         let start = Instant::now();
         let (client, peer, opened) = match self.open(addresses).await {
             Ok(opened) => opened,
-            Err(failure) => return refused(self.options, Failure::from(failure).into()),
+            Err(failure) => return Err(Failure::from(failure).of_server(&self.name).into()),
         };
         let outcome = match opened {
             Opened::Established(established) => {
@@ -125,7 +144,7 @@ impl Exchange<'_> {
     ) -> Result<()> {
         let Established { connection, info } = established;
         let timings = Timings { tcp_connect: None, starttls: None, handshake: start.elapsed() };
-        let report = Report::new(peer, &info, timings);
+        let report = self.report(peer, &info, timings);
         let Some(method) = &self.method else {
             let alert = self.await_confirmation(&connection).await;
             http3::close(&connection);
@@ -154,10 +173,10 @@ impl Exchange<'_> {
         let completed = early.complete(self.options.timeout).await;
         let Established { connection, info } = match completed {
             Ok(established) => established,
-            Err(failure) => return Err(Failure::from(failure).into()),
+            Err(failure) => return Err(Failure::from(failure).of_server(&self.name).into()),
         };
         let timings = Timings { tcp_connect: None, starttls: None, handshake: start.elapsed() };
-        self.print(&Report::new(peer, &info, timings));
+        self.print(&self.report(peer, &info, timings));
         let exchange = async {
             let sent = if info.early_data == tercel::EarlyData::Accepted {
                 early_request?
@@ -170,6 +189,12 @@ impl Exchange<'_> {
             self.receive(&connection, sent, &request).await
         };
         self.within_limit(&connection, &request, exchange).await
+    }
+
+    fn report(&self, peer: SocketAddr, info: &ConnectionInfo, timings: Timings) -> Report {
+        let mut report = Report::new(peer, info, timings);
+        report.add_ech(&self.name, self.is_retry, info);
+        report
     }
 
     fn print(&self, report: &Report) {

@@ -49,7 +49,6 @@ fn run_with_sessions(options: &Options) -> Result<()> {
     let config = config(options, sessions.as_ref())?;
     #[cfg(feature = "http3")]
     if options.http3 {
-        ech::check_http3(options)?;
         let outcome = http3::run(options, &config, sessions.as_ref());
         let saved = sessions.map_or(Ok(()), |sessions| sessions.save());
         return outcome.and(saved);

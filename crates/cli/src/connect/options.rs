@@ -41,7 +41,8 @@ pub(crate) struct Options {
     /// Encrypt the server's name (ECH, TLS 1.3) to the configurations in this file, Base64 or DNS
     /// record; or `auto`, `grease` or `off`
     ///
-    /// `auto` looks up the HTTPS record of the server. `grease` sends random contents, so that
+    /// `auto` looks up the HTTPS record of the server; it needs a program that was built with the
+    /// feature `dns`. `grease` sends random contents, so that
     /// observers cannot distinguish the connections; `off` sends nothing. If the server rejects the
     /// configurations, the program connects once more, as the server says.
     #[arg(long, value_name = "SOURCE", default_value = "grease")]

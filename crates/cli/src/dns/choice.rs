@@ -12,8 +12,10 @@ pub(crate) enum Choice {
     Alias(String),
     /// These configurations, of the server at this endpoint.
     Configs { configs: ConfigList, endpoint: Target },
-    /// There is no usable configuration.
+    /// No record has a configuration.
     None,
+    /// Records have configurations, but none of them is usable.
+    Unusable,
 }
 
 /// The owner of the records of a server. RFC 9460 9.1
@@ -39,6 +41,7 @@ pub(super) fn choose(target: &Target, records: &[OwnedRecord]) -> Choice {
     let mut compatible: Vec<_> =
         records.iter().filter(|found| found.record.is_compatible()).collect();
     compatible.sort_by_key(|found| found.record.priority());
+    let has_configs = compatible.iter().any(|found| found.record.ech().is_some());
     for OwnedRecord { owner: record_owner, record } in compatible {
         let Some(configs) = record.ech().filter(ConfigList::usable) else { continue };
         let target_name = record.target();
@@ -52,7 +55,7 @@ pub(super) fn choose(target: &Target, records: &[OwnedRecord]) -> Choice {
         let endpoint = Target { host, port: record.port().unwrap_or(target.port) };
         return Choice::Configs { configs, endpoint };
     }
-    Choice::None
+    if has_configs { Choice::Unusable } else { Choice::None }
 }
 
 #[cfg(test)]
@@ -88,6 +91,17 @@ mod tests {
         assert_eq!(alias, Choice::Alias("pool.example.".to_owned()));
         assert_eq!(chosen(&[(OWNER, "0 .")]), Choice::None);
         assert_eq!(chosen(&[]), Choice::None);
+    }
+
+    #[test]
+    fn unusable_configurations_are_distinguished_from_none() {
+        let mut list = Key::generate("cover.example", 0).unwrap().config().as_bytes().to_vec();
+        // Another version.
+        list[3] ^= 1;
+        let list = ConfigList::parse(&list).unwrap();
+        let record = format!("1 . ech={}", list.to_base64());
+        assert_eq!(chosen(&[(OWNER, &record), (OWNER, "2 .")]), Choice::Unusable);
+        assert_eq!(chosen(&[(OWNER, "2 . alpn=h2")]), Choice::None);
     }
 
     /// RFC 9460 2.4, 2.4.1, 2.5.2, 3, 8

@@ -56,6 +56,18 @@ pub(super) fn refusal(reason: RefusalReason) -> &'static str {
     }
 }
 
+/// The hint for a refused certificate of a server that rejected Encrypted ClientHello. `--name`
+/// does not change the public name, and the certificate of the server itself may be good.
+pub(super) fn refusal_of_public_name(reason: RefusalReason) -> &'static str {
+    match reason {
+        RefusalReason::NameMismatch => {
+            "the configuration of --ech is outdated or of another server: look it up again, or \
+             connect with --ech grease, which does not encrypt the name"
+        }
+        other => refusal(other),
+    }
+}
+
 /// What usually causes an alert that a server sends.
 fn alert_of_server(alert: AlertDescription) -> Option<&'static str> {
     Some(match alert {
@@ -132,6 +144,8 @@ mod tests {
         hints.push(client(PeerError::PreSharedKeyDeclined.into()).unwrap());
         hints.push(client(PeerError::NoCommonCertificateType.into()).unwrap());
         hints.extend([RefusalReason::UnknownIssuer, RefusalReason::NameMismatch].map(refusal));
+        hints.push(refusal_of_public_name(RefusalReason::NameMismatch));
+        assert!(!refusal_of_public_name(RefusalReason::NameMismatch).contains("--name"));
         // This certificate is trusted already, so --ca cannot help.
         assert!(!refusal(RefusalReason::TrustAnchorAsEndEntity).contains("--ca"));
         let command = crate::Arguments::command();

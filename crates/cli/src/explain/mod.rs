@@ -64,6 +64,16 @@ pub(crate) fn refused(refusal: &Refusal) -> String {
     format!("certificate refused: {refusal}; {}", alerts::refusal(refusal.reason))
 }
 
+/// The refusal of the certificate of a server that rejected Encrypted ClientHello, for the public
+/// name of the configuration.
+pub(crate) fn refused_public_name(refusal: &Refusal) -> String {
+    format!(
+        "the server rejected Encrypted ClientHello, and its certificate for the public name was \
+         refused: {refusal}; {}",
+        alerts::refusal_of_public_name(refusal.reason)
+    )
+}
+
 /// The reason why a connection to a server failed after its handshake.
 pub(crate) fn connection(error: &io::Error) -> String {
     match tls_error(error) {

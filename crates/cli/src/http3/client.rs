@@ -8,6 +8,7 @@ use std::time::Duration;
 use h3::client::SendRequest;
 use hyper::body::Bytes;
 use quinn::{Connecting, ConnectionError, Endpoint, TokioRuntime, TransportConfig};
+use tercel::ech::Offer;
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, ConnectionInfo};
 use tercel_quinn::{QuicClientConfig, endpoint_config};
@@ -68,7 +69,20 @@ pub(crate) fn client_config(
     tls: Arc<ClientConfig>,
     port: u16,
 ) -> anyhow::Result<quinn::ClientConfig> {
-    let mut config = tercel_quinn::client_config(QuicClientConfig::try_from(tls)?.port(port));
+    configured(QuicClientConfig::try_from(tls)?.port(port))
+}
+
+/// As [`client_config`], for one server, with this offer of Encrypted ClientHello.
+pub(crate) fn client_config_with_ech(
+    tls: Arc<ClientConfig>,
+    port: u16,
+    offer: Offer,
+) -> anyhow::Result<quinn::ClientConfig> {
+    configured(QuicClientConfig::try_from(tls)?.port(port).ech(offer))
+}
+
+fn configured(config: QuicClientConfig) -> anyhow::Result<quinn::ClientConfig> {
+    let mut config = tercel_quinn::client_config(config);
     let mut transport = TransportConfig::default();
     // Each step of the program has a time limit of its own. Servers open no bidirectional streams.
     transport.max_idle_timeout(None).max_concurrent_bidi_streams(0_u32.into());

@@ -18,7 +18,9 @@ mod sessions;
 mod socket;
 mod streams;
 
-pub(crate) use client::{Client, EarlyConnection, Established, Http, Opened, client_config};
+pub(crate) use client::{
+    Client, EarlyConnection, Established, Http, Opened, client_config, client_config_with_ech,
+};
 pub(crate) use failure::{
     Failure, alert_of, connection_error, handshake_result, http_error, request_error,
 };

@@ -49,6 +49,10 @@ impl Announcement {
             openssl = format!("openssl s_client -connect {host}:{port} -servername {name}");
             connect = format!("{} connect {host}:{port} --name {name}", program());
         }
+        let offered = options.ech.as_deref().and_then(offered_by_command);
+        if let Some(file) = &offered {
+            connect.push_str(&format!(" --ech {}", quoted(file)));
+        }
         let http3 = options.http3.then(|| format!("{connect} --http3"));
         if !options.echo {
             lines.push(curl);
@@ -65,6 +69,11 @@ impl Announcement {
         let mut out = io::stdout().lock();
         let _ = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
     }
+}
+
+/// The file of the key whose configuration a command offers: that which clients are sent.
+fn offered_by_command(ech: &Path) -> Option<PathBuf> {
+    crate::ech_files::files(ech).ok()?.pop()
 }
 
 /// The path by which this program was started, so that the printed command works in the same shell.

@@ -1,6 +1,7 @@
 //! `tercel ech`, and `--ech` of `connect`, `serve` and `load`.
 
 use std::fs;
+use std::io::BufRead;
 
 use serde_json::Value;
 use tercel::ech::{Key, ServiceBinding};
@@ -188,7 +189,9 @@ fn a_server_without_keys_is_asked_again_without_encryption() {
     // A server that cannot prove the public name gets nothing.
     let (_, record) = generate(&folder, "two.ech", "cover.example");
     let refused = server.connect(&["--ech", base64(&record), "--json"], b"");
-    assert!(refused.failure().contains("certificate refused"), "{}", refused.said);
+    let expected = "its certificate for the public name was refused";
+    assert!(refused.failure().contains(expected), "{}", refused.said);
+    assert!(!refused.said.contains("--name"), "{}", refused.said);
     let value: Value = serde_json::from_slice(&refused.output).unwrap();
     assert_eq!(value["reason"], "certificate");
 }
@@ -283,11 +286,76 @@ fn unsuitable_options_are_refused_before_a_connection() {
         let said = refused(&["connect", "127.0.0.1:1", "--ech", "auto"]);
         assert!(said.contains("without lookups in DNS (feature dns)"), "{said}");
     }
-    #[cfg(feature = "http3")]
-    {
-        let said = refused(&["connect", "127.0.0.1:1", "--http3", "--ech", &file]);
-        assert!(said.contains("--http3 has only --ech grease and --ech off"), "{said}");
-    }
+}
+
+/// The server prints the command that offers its configuration.
+#[test]
+fn the_printed_command_offers_the_configuration() {
+    let folder = Folder::new();
+    let keys = folder.file("keys");
+    fs::create_dir(&keys).unwrap();
+    let (file, _) = generate(&folder, "keys/one.ech", "cover.example");
+    let (last, _) = generate(&folder, "keys/two.ech", "cover.example");
+    let commands = |options: &[&str]| {
+        let state = folder.file("state").display().to_string();
+        let mut serve = tercel();
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--state-dir", &state]).args(options);
+        let mut serve = serve.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut lines = std::io::BufReader::new(serve.stdout.take().unwrap()).lines();
+        let connect = lines.find_map(|line| line.ok().filter(|line| line.contains(" connect ")));
+        serve.kill().unwrap();
+        serve.wait().unwrap();
+        connect.unwrap()
+    };
+    assert!(commands(&["--ech", &file]).ends_with(&format!(" --ech {file}")));
+    let directory = keys.display().to_string();
+    assert!(commands(&["--ech", &directory]).ends_with(&format!(" --ech {last}")));
+    assert!(!commands(&[]).contains("--ech"));
+}
+
+/// RFC 9849 6.1, 6.1.6
+#[cfg(feature = "http3")]
+#[test]
+fn the_name_is_encrypted_over_quic() {
+    let folder = Folder::new();
+    let (file, _) = generate(&folder, "one.ech", "cover.example");
+    let (_, outdated) = generate(&folder, "outdated.ech", "cover.example");
+    let server = Server::start(&["--http3", "--ech", &file]);
+    let connect = |source: &str, more: &[&str]| {
+        let options = ["--http3", "--name", "localhost", "--ech", source];
+        server.connect(&[&options, more].concat(), b"")
+    };
+    let outcome = connect(&file, &[]).success();
+    assert_eq!(outcome.reported("ech"), ["accepted"], "{}", outcome.said);
+    assert_eq!(outcome.reported("ech-outer-name"), ["cover.example"]);
+    assert_eq!(outcome.reported("ech-inner-name"), ["localhost"]);
+    assert!(outcome.reported("ech-retried").is_empty());
+    let outcome = connect(base64(&outdated), &[]).success();
+    let said = "cover.example rejected Encrypted ClientHello; connecting again with the \
+                configurations that it sent\n";
+    assert!(outcome.said.starts_with(said), "{}", outcome.said);
+    assert_eq!(outcome.reported("ech"), ["accepted"]);
+    assert_eq!(outcome.reported("ech-retried"), ["yes"]);
+    assert_eq!(connect("grease", &[]).success().reported("ech"), ["grease"]);
+    assert_eq!(connect("off", &[]).success().reported("ech"), ["not offered"]);
+    let value = json(connect(&file, &["--json"]));
+    assert_eq!(
+        (&value["ech"], &value["ech_inner_name"]),
+        (&"accepted".into(), &"localhost".into())
+    );
+    // A server without keys, and one that cannot prove the public name.
+    let without = Server::start(&["--http3"]);
+    let (_, own) = generate(&folder, "own.ech", "localhost");
+    let options = ["--http3", "--ech", base64(&own)];
+    let outcome = without.connect(&options, b"").success();
+    assert!(outcome.said.contains("connecting again without it"), "{}", outcome.said);
+    assert_eq!(outcome.reported("ech"), ["not offered"]);
+    let options = ["--http3", "--ech", base64(&outdated), "--json"];
+    let refused = without.connect(&options, b"");
+    let expected = "its certificate for the public name was refused";
+    assert!(refused.failure().contains(expected), "{}", refused.said);
+    let value: Value = serde_json::from_slice(&refused.output).unwrap();
+    assert_eq!(value["reason"], "certificate");
 }
 
 /// RFC 9849 6.1.6

@@ -180,6 +180,13 @@ fn a_failed_lookup_is_an_error_and_a_missing_record_is_not() {
     assert!(outcome.said.starts_with(&said), "{}", outcome.said);
     assert_eq!(outcome.reported("ech"), ["grease"]);
 
+    // Configurations of which none is usable are refused, as those of a record are.
+    let unusable =
+        dns_server(512, Arc::new(|_: &str| Some(vec!["1 . ech=AAb+DAACAAA=".parse().unwrap()])));
+    let failed = fixture.connect(&unusable, &[]);
+    let expected = "--ech auto: none of the configurations in DNS for _9._https.secret.test. is";
+    assert!(failed.failure().starts_with(expected), "{}", failed.said);
+
     let options = ["--ech", "auto", "--dns", &empty];
     let refused = connect("127.0.0.1:9", &options, b"");
     assert_eq!(refused.said, "error: --ech auto needs a host name, not an address\n");
