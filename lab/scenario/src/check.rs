@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::accounting::Accounting;
 use crate::library::{Outcome, Result};
-use crate::row::{Row, Version};
+use crate::row::{Ech, Row, Version};
 
 /// Checks the outcome of one side.
 pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> Result<()> {
@@ -49,6 +49,16 @@ pub(crate) fn check(row: &Row, resumed: bool, side: &str, outcome: &Outcome) -> 
         return differs("the length of early data", &early_data, &outcome.early_data);
     }
     Ok(())
+}
+
+/// Checks whether both sides used an encrypted ClientHello.
+pub(crate) fn check_ech(row: &Row, client: bool, server: bool) -> Result<()> {
+    let expected = row.ech == Ech::Accepted;
+    match (client, server) {
+        (client, server) if client == expected && server == expected => Ok(()),
+        (client, _) if client == expected => Err("the server: Encrypted ClientHello".into()),
+        _ => Err("the client: Encrypted ClientHello".into()),
+    }
 }
 
 /// The parameters that both sides report, as text.
@@ -116,6 +126,18 @@ mod tests {
         let early = row("resumed-13-0rtt-hybrid");
         let refused = Outcome { early_data: 0, client_certificate: None, ..right(&early, true) };
         assert!(check(&early, true, "server", &refused).is_err());
+    }
+
+    #[test]
+    fn both_sides_report_encryption() {
+        let (accepted, grease) = (row("ech-accepted"), row("ech-grease"));
+        assert!(check_ech(&accepted, true, true).is_ok());
+        assert!(check_ech(&grease, false, false).is_ok());
+        for (row, client, server) in
+            [(&accepted, true, false), (&accepted, false, true), (&grease, true, true)]
+        {
+            assert!(check_ech(row, client, server).is_err());
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::accounting::{Accounting, Part, Side, Step, TimingRules};
-use crate::check::{check, describe};
+use crate::check::{check, check_ech, describe};
 use crate::distribution::Distribution;
 use crate::library::{Endpoint, Library, PrepareError, Result};
 use crate::protocol::Measurement;
@@ -82,6 +82,7 @@ impl<L: Library> ConnectionPair<L> {
             }
             check(&self.row, resumed, "client", &at_client)?;
             check(&self.row, resumed, "server", &at_server)?;
+            check_ech(&self.row, client.ech_accepted(), server.ech_accepted())?;
             return Ok((client, server));
         }
         Err("no session was resumed".into())

@@ -49,7 +49,9 @@ pub use library_worker::LibraryWorker;
 pub use loading::{Key, LoadedObject, Material};
 pub use meter::{Meter, untimed};
 pub use protocol::{About, Measurement};
-pub use row::{Chain, Group, Load, Resumption, Row, Scheme, Suite, Task, Transport, Unit, Version};
+pub use row::{
+    Chain, Ech, Group, Load, Resumption, Row, Scheme, Suite, Task, Transport, Unit, Version,
+};
 pub use spans::Span;
 pub use threads::{ThreadSetup, Threads, combined_time, run_threads};
 pub use transport_buffers::TransportBuffers;

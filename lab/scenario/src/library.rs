@@ -30,6 +30,9 @@ pub trait Library: Sized + Send + Sync {
     /// The transport of the connections.
     const TRANSPORT: Transport = Transport::Tcp;
 
+    /// Whether the worker supports Encrypted ClientHello on both sides.
+    const ECH: bool = false;
+
     /// The description of the library.
     fn about() -> About;
 
@@ -106,6 +109,11 @@ pub trait Endpoint {
     /// # Errors
     /// If the handshake has not ended, or if a parameter is unknown to the lab.
     fn outcome(&self) -> Result<Outcome>;
+
+    /// Not timed: whether the handshake used an encrypted ClientHello.
+    fn ech_accepted(&self) -> bool {
+        false
+    }
 
     /// Timed: encrypts one write completely.
     ///

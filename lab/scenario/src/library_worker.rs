@@ -53,6 +53,9 @@ where
         if row.transport != L::TRANSPORT {
             return Err(PrepareError::unsupported("the worker does not support this transport"));
         }
+        if !row.ech.is_none() && !L::ECH {
+            return Err(PrepareError::unsupported("no Encrypted ClientHello on both sides"));
+        }
         let library = Arc::new(L::configure(row, files)?);
         let prepared: Box<dyn PreparedTask> = match row.task {
             Task::Handshake => {

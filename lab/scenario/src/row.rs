@@ -23,6 +23,10 @@ pub struct Row {
     /// before there was another.
     #[serde(default, skip_serializing_if = "Transport::is_tcp")]
     pub transport: Transport,
+    /// The use of Encrypted ClientHello. It is not written if there is none, so that reports have
+    /// the same fields as before.
+    #[serde(default, skip_serializing_if = "Ech::is_none")]
+    pub ech: Ech,
     /// The task.
     pub task: Task,
     /// The protocol version.
@@ -73,6 +77,33 @@ impl Transport {
     pub fn is_tcp(&self) -> bool {
         *self == Self::Tcp
     }
+}
+
+/// The use of Encrypted ClientHello. RFC 9849
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ech {
+    /// The extension is not sent.
+    #[default]
+    None,
+    /// The client sends the extension with random contents to a server with a key.
+    Grease,
+    /// The client encrypts its ClientHello to the server's key.
+    Accepted,
+}
+
+impl Ech {
+    /// Whether the extension is not sent.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// The public name of the server's key.
+    pub const PUBLIC_NAME: &str = "cover.example";
+
+    /// The maximum name length of the server's key.
+    pub const MAXIMUM_NAME_LENGTH: u8 = 64;
 }
 
 /// The task of a row, which defines what is measured.
@@ -387,6 +418,11 @@ impl Row {
         }
         if self.client_chain.is_some() {
             parts.push("client certificate".to_owned());
+        }
+        match self.ech {
+            Ech::None => {}
+            Ech::Grease => parts.push("ECH with random contents".to_owned()),
+            Ech::Accepted => parts.push("ECH accepted".to_owned()),
         }
         if self.task == Task::Latency {
             parts.extend(self.threads.first().map(|count| threads(*count)));

@@ -1,7 +1,7 @@
 //! The table of rows. A worker reports the rows that it does not support.
 
 use crate::accounting::Accounting;
-use crate::row::{Chain, Group, Load, Resumption, Row, Suite, Task, Transport, Version};
+use crate::row::{Chain, Ech, Group, Load, Resumption, Row, Suite, Task, Transport, Version};
 
 /// Bytes of one write in bulk rows.
 const MIB: usize = 1 << 20;
@@ -16,6 +16,7 @@ pub fn all() -> Vec<Row> {
     bulk(&mut rows);
     full(&mut rows);
     first_visits(&mut rows);
+    encrypted_hellos(&mut rows);
     mutual(&mut rows);
     resumed(&mut rows);
     set_up(&mut rows);
@@ -154,6 +155,19 @@ fn first_visits(rows: &mut Vec<Row>) {
             let id = row.id.replace("first visits", "first");
             rows.push(Row { id, quick, first_visit: true, ..row });
         }
+    }
+}
+
+/// Full handshakes with and without Encrypted ClientHello.
+fn encrypted_hellos(rows: &mut Vec<Row>) {
+    let (version, group) = KEY_EXCHANGES[2];
+    for (name, ech) in ECH {
+        rows.push(Row {
+            id: format!("ech-{name}"),
+            quick: ech == Ech::Accepted,
+            ech,
+            ..authenticated("ech", version, group, Chain::EcdsaP256)
+        });
     }
 }
 
@@ -358,6 +372,11 @@ fn instructions(rows: &mut Vec<Row>) {
             counted.push(Row { id, ..authenticated(section, version, group, chain) });
         }
     }
+    for (name, ech) in &ECH[1..] {
+        let (version, group) = KEY_EXCHANGES[2];
+        let row = authenticated(section, version, group, Chain::EcdsaP256);
+        counted.push(Row { id: format!("{section}-ech-{name}"), ech: *ech, ..row });
+    }
     for (version, group, resumption, name) in [
         (Version::Tls12, Group::X25519, Resumption::Stateful, "stateful"),
         (Version::Tls12, Group::X25519, Resumption::Stateless, "stateless"),
@@ -372,6 +391,9 @@ fn instructions(rows: &mut Vec<Row>) {
     }
     rows.extend(counted.into_iter().map(|row| Row { task: Task::Instructions, ..row }));
 }
+
+const ECH: [(&str, Ech); 3] =
+    [("none", Ech::None), ("grease", Ech::Grease), ("accepted", Ech::Accepted)];
 
 const KEY_EXCHANGES: [(Version, Group); 3] = [
     (Version::Tls12, Group::X25519),
@@ -402,6 +424,7 @@ fn row(section: &str, id: String, version: Version) -> Row {
         quick: false,
         accounting: Accounting::Neutral,
         transport: Transport::Tcp,
+        ech: Ech::None,
         task: Task::Handshake,
         version,
         suite,

@@ -43,6 +43,9 @@ func configure(row *row, files string) (*library, error) {
 	if row.Transport == "quic" {
 		return nil, cannot("the worker does not support this transport")
 	}
+	if row.Ech != "" {
+		return nil, cannot("the worker does not support Encrypted ClientHello")
+	}
 	if row.EarlyData > 0 {
 		return nil, cannot("early data is supported only over QUIC")
 	}

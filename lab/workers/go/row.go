@@ -13,6 +13,7 @@ type row struct {
 	ID          string  `json:"id"`
 	Accounting  string  `json:"accounting"`
 	Transport   string  `json:"transport"`
+	Ech         string  `json:"ech"`
 	Task        string  `json:"task"`
 	Version     string  `json:"version"`
 	Suite       string  `json:"suite"`

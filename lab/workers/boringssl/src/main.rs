@@ -20,6 +20,7 @@ mod configuration;
 mod connection;
 #[path = "../../openssl/src/context.rs"]
 mod context;
+mod ech;
 #[path = "../../openssl/src/loading.rs"]
 mod loading;
 #[path = "../../openssl/src/memory.rs"]
@@ -65,6 +66,8 @@ struct BoringSsl {
     /// Whether the server sends tickets after a TLS 1.3 handshake.
     tickets: bool,
     resumption: Option<Resumption>,
+    /// What clients offer of Encrypted ClientHello.
+    ech: ech::Offer,
     /// Published accounting: the session that all clients resume.
     published: Option<Shared>,
 }
@@ -74,6 +77,7 @@ impl Library for BoringSsl {
     type Server = Side<false>;
 
     const PROGRAM: Option<Program> = Some(Program::OpensslBench);
+    const ECH: bool = true;
 
     fn about() -> About {
         let lock = include_str!("../Cargo.lock");
@@ -96,9 +100,11 @@ impl Library for BoringSsl {
         } else {
             (configuration::client(row, files)?, configuration::server(row, files)?)
         };
+        let ech = ech::Offer::for_row(row, &server)?;
         Ok(Self {
             client,
             server,
+            ech,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
             files: files.clone(),
@@ -113,6 +119,7 @@ impl Library for BoringSsl {
         client_session::reset_received();
         let published = self.published.is_some();
         let connection = Connection::client(&self.client, self.host, &self.name, published)?;
+        self.ech.set(&connection)?;
         let mut side = Side { connection, connected: false, holds_tickets: false, first: false };
         if self.resumption.is_none() {
             return Ok(side);
@@ -152,7 +159,8 @@ impl Library for BoringSsl {
         let shared = (&self.client, &self.server);
         loading::load(row, material, &self.files, shared, |client, server| {
             let (name, files) = (self.name.clone(), self.files.clone());
-            Self { client, server, name, files, published: None, ..*self }
+            let ech = ech::Offer::Nothing;
+            Self { client, server, name, files, ech, published: None, ..*self }
         })
     }
 }
@@ -275,6 +283,10 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             tickets: CLIENT.then(client_session::received),
             early_data: 0,
         })
+    }
+
+    fn ech_accepted(&self) -> bool {
+        ech::accepted(&self.connection)
     }
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {

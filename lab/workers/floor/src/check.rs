@@ -76,6 +76,7 @@ pub(crate) fn check_all(rows: &[Row], files: &str) -> Result<()> {
 pub(crate) fn has_none(row: &Row) -> Option<&'static str> {
     match row.task {
         _ if row.transport == Transport::Quic => Some("the floor does not have this transport"),
+        _ if !row.ech.is_none() => Some("the floor has no Encrypted ClientHello"),
         Task::Handshake | Task::Threads | Task::Latency | Task::Bulk | Task::Instructions => None,
         Task::SetUp => Some("there is no cryptography in it"),
         Task::Memory => Some("memory is the libraries' affair"),

@@ -18,6 +18,8 @@ mod client_session;
 mod configuration;
 mod connection;
 mod context;
+#[cfg(feature = "ech")]
+mod ech;
 mod loading;
 mod memory;
 mod published;
@@ -85,6 +87,7 @@ impl Library for OpenSsl {
     type Server = Side<false>;
 
     const PROGRAM: Option<Program> = Some(Program::OpensslBench);
+    const ECH: bool = cfg!(feature = "ech");
 
     fn about() -> About {
         let version = openssl::version::version();
@@ -113,9 +116,13 @@ impl Library for OpenSsl {
                 published: Some(Shared::default()),
             });
         }
+        let client = configuration::client(row, files)?;
+        let server = configuration::server(row, files)?;
+        #[cfg(feature = "ech")]
+        ech::set(row, &client, &server)?;
         Ok(Self {
-            client: configuration::client(row, files)?,
-            server: configuration::server(row, files)?,
+            client,
+            server,
             host: files.server_name(),
             name: CString::new(files.server_name())?,
             files: files.clone(),
@@ -357,6 +364,11 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             },
             early_data: self.early_data,
         })
+    }
+
+    #[cfg(feature = "ech")]
+    fn ech_accepted(&self) -> bool {
+        ech::accepted(&self.connection)
     }
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use lab_quic::{ALPN, EARLY_DATA_CONTEXT, EitherTransport, QuicWorker};
 use lab_scenario::{
-    About, Accounting, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
+    About, Accounting, Ech, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
     Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Transport,
     Version, locked_version, serve,
 };
@@ -27,7 +27,8 @@ use tercel::{
     ClientConfig, Connection, Credential, Filled, Handshake, Next, Opened, Policy, ReceiveBuffer,
     ServerConfig,
     certificates::{ChainPolicy, VerifyPeer},
-    server::ClientAuth,
+    ech::{Key, Keys, Offer, Retry},
+    server::{ClientAuth, ServerConfigBuilder},
     session::{ReplayGuard, ServerMemoryStore},
 };
 
@@ -46,6 +47,8 @@ struct Tercel {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
     name: ServerName<'static>,
+    /// What the client offers of Encrypted ClientHello.
+    ech: Offer,
 }
 
 impl Library for Tercel {
@@ -53,6 +56,7 @@ impl Library for Tercel {
     type Server = Side<false>;
 
     const PROGRAM: Option<Program> = Some(Program::RustlsBench);
+    const ECH: bool = true;
 
     fn about() -> About {
         let lock = include_str!("../../../Cargo.lock");
@@ -73,12 +77,26 @@ impl Library for Tercel {
 
     fn configure(row: &Row, files: &Files) -> std::result::Result<Self, PrepareError> {
         let name = ServerName::try_from(files.server_name())?;
-        let (client, server) = configurations(row, files)?;
-        Ok(Self { client, server, name })
+        let (client, mut server) = configurations(row, files)?;
+        let mut ech = Offer::None;
+        if !row.ech.is_none() {
+            let key = Key::generate(Ech::PUBLIC_NAME, Ech::MAXIMUM_NAME_LENGTH)?;
+            ech = match row.ech {
+                Ech::Accepted => Offer::Configs(key.config()),
+                Ech::None | Ech::Grease => Offer::Grease,
+            };
+            let keys = Keys::new(vec![(key, Retry::Send)])?;
+            server = server_builder(row, files)?.ech(Arc::new(keys)).build()?;
+        }
+        Ok(Self { client, server, name, ech })
     }
 
     fn client(&self) -> Result<Self::Client> {
-        Ok(Side::new(Handshake::client(Arc::clone(&self.client), self.name.clone())))
+        let handshake = Handshake::client(Arc::clone(&self.client), self.name.clone());
+        Ok(Side::new(match &self.ech {
+            Offer::None => handshake,
+            offer => handshake.with_ech(offer.clone()),
+        }))
     }
 
     fn server(&self) -> Result<Self::Server> {
@@ -103,12 +121,20 @@ fn configurations(
     let clients = |chain| {
         credential(&fs::read(files.client_chain(chain))?, &fs::read(files.client_key(chain))?)
     };
-    let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
-    let servers = credential(&fs::read(chain)?, &fs::read(key)?)?;
     let own = row.client_chain.map(clients).transpose()?;
     let client = client(row, trusted(row.chain)?, own)?;
-    let client_roots = row.client_chain.map(trusted).transpose()?;
-    Ok((client, server(row, servers, client_roots)?))
+    Ok((client, server_builder(row, files)?.build()?))
+}
+
+/// The configuration of the server, with its chain.
+fn server_builder(
+    row: &Row,
+    files: &Files,
+) -> std::result::Result<ServerConfigBuilder, PrepareError> {
+    let (chain, key) = (files.server_chain(row.chain), files.server_key(row.chain));
+    let own = credential(&fs::read(chain)?, &fs::read(key)?)?;
+    let client_roots = row.client_chain.map(|chain| roots(&fs::read(files.root(chain))?));
+    server_with(row, own, client_roots.transpose()?)
 }
 
 fn client(
@@ -144,6 +170,14 @@ fn server(
     own: Credential,
     client_roots: Option<Roots>,
 ) -> std::result::Result<Arc<ServerConfig>, PrepareError> {
+    Ok(server_with(row, own, client_roots)?.build()?)
+}
+
+fn server_with(
+    row: &Row,
+    own: Credential,
+    client_roots: Option<Roots>,
+) -> std::result::Result<ServerConfigBuilder, PrepareError> {
     let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
     builder = if is_published(row) {
         // These are the defaults of rustls.
@@ -171,7 +205,7 @@ fn server(
     if let Some(roots) = client_roots {
         builder = builder.signature_schemes(&schemes(row)).client_auth(ClientAuth::Required, roots);
     }
-    Ok(builder.build()?)
+    Ok(builder)
 }
 
 /// Whether the row has published accounting. If it has, the client pins the cipher suite but no
@@ -369,6 +403,13 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             tickets: (CLIENT && version == Version::Tls13).then_some(tickets),
             early_data: self.early_data,
         })
+    }
+
+    fn ech_accepted(&self) -> bool {
+        match &self.state {
+            State::Connected(connection) => connection.info.ech == tercel::Ech::Accepted,
+            State::Handshake(_) => false,
+        }
     }
 
     fn send(&mut self, buffers: &mut Buffers, mut data: &[u8]) -> Result<()> {
