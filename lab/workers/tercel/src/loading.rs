@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lab_scenario::{Key, LoadedObject, Material, PrepareError, Result, Row, Scheme};
 use tercel::crypto::{SignatureAlgorithm, SigningKey};
+use tercel::ech::Offer;
 use tercel::pki::load_key_pem;
 
 use crate::{Tercel, client, credential, roots, server};
@@ -26,7 +27,12 @@ pub(crate) fn load(
         Material::Roots(pem) => client_config = client(row, roots(pem)?, None)?,
     }
     let name = shared.name.clone();
-    Ok(LoadedObject::Configured(Tercel { client: client_config, server: server_config, name }))
+    Ok(LoadedObject::Configured(Tercel {
+        client: client_config,
+        server: server_config,
+        name,
+        ech: Offer::None,
+    }))
 }
 
 struct OwnKey(SigningKey, SignatureAlgorithm);
