@@ -43,7 +43,7 @@ pub(super) struct Established {
 
 impl Attempt<'_> {
     /// Connects; if the server rejects Encrypted ClientHello, once more.
-    pub(super) fn run(&self, offer: Offer) -> Result<Established> {
+    pub(super) fn run(&self, offer: &Offer) -> Result<Established> {
         let error = match self.connect(offer.clone()) {
             Ok(established) => return Ok(established),
             Err(error) => error,
@@ -52,7 +52,7 @@ impl Attempt<'_> {
         let Some(configs) = failure.and_then(|failure| failure.ech_retry_configs.as_ref()) else {
             return Err(error);
         };
-        let next = second_offer(self.options, &offer, configs);
+        let next = second_offer(self.options, offer, configs);
         self.connect(next).map(|established| Established { ech_retried: true, ..established })
     }
 

@@ -66,7 +66,7 @@ fn run_connection(options: &Options, config: Arc<ClientConfig>, early_data: Vec<
     let EchPlan { offer, endpoint } = ech::plan(options, &target)?;
     let endpoint = endpoint.unwrap_or_else(|| target.clone());
     let attempt = Attempt { options, config, name, target, endpoint, early_data };
-    let established = match attempt.run(offer) {
+    let established = match attempt.run(&offer) {
         Ok(established) => established,
         Err(error) => return refused(options, error),
     };

@@ -218,7 +218,7 @@ impl Totals {
         }
         self.shared(to)?;
         let fleet = self.fleet.as_ref();
-        let shared_since = fleet.and_then(|fleet| fleet.ech_key_since());
+        let shared_since = fleet.and_then(Fleet::ech_key_since);
         if let Some(since) = self.global.ech_key_since.or(shared_since) {
             let age = UnixTime::now().as_secs().saturating_sub(since.as_secs());
             let help = "Age of the newest key for Encrypted ClientHello that clients are sent.";
