@@ -53,7 +53,7 @@ async fn published_keys_are_used_by_all_nodes() {
     assert!(!node.ech_keys.is_known());
     node.ech_keys.refresh().await.unwrap();
     assert!(node.ech_keys.is_known() && node.ech_keys.number().is_none() && fake.data().is_empty());
-    let (a, b, first) = pair(&fake).await;
+    let (a, b, first) = Box::pin(pair(&fake)).await;
     let (set, second) = keys(1);
     b.ech_keys.write(&set).await.unwrap();
     for node in [&a, &b] {
@@ -76,7 +76,7 @@ async fn published_keys_are_used_by_all_nodes() {
 #[tokio::test]
 async fn keys_published_at_once_become_one_set() {
     let fake = FakeStore::start();
-    let (a, b, _) = pair(&fake).await;
+    let (a, b, _) = Box::pin(pair(&fake)).await;
     let ((one, _), (two, _)) = (keys(1), keys(1));
     let (first, second) = tokio::join!(a.ech_keys.publish(&one), b.ech_keys.publish(&two));
     let results = [first, second];
@@ -90,7 +90,7 @@ async fn keys_published_at_once_become_one_set() {
 #[tokio::test]
 async fn keys_stay_in_use_without_the_store() {
     let fake = FakeStore::start();
-    let (a, _, config) = pair(&fake).await;
+    let (a, _, config) = Box::pin(pair(&fake)).await;
     a.store.set_connections(None);
     assert!(matches!(a.ech_keys.refresh().await, Err(FleetError::StoreUnavailable)));
     assert_eq!(a.ech_keys.keys.retry_configs(), config);
@@ -100,7 +100,7 @@ async fn keys_stay_in_use_without_the_store() {
 #[tokio::test]
 async fn a_lost_or_restored_set_is_written_again() {
     let fake = FakeStore::start();
-    let (a, b, _) = pair(&fake).await;
+    let (a, b, _) = Box::pin(pair(&fake)).await;
     let old = fake.data();
     let (set, config) = keys(1);
     a.ech_keys.write(&set).await.unwrap();
@@ -118,7 +118,7 @@ async fn a_lost_or_restored_set_is_written_again() {
 #[tokio::test]
 async fn a_damaged_or_foreign_set_is_rejected_and_left_unchanged() {
     let fake = FakeStore::start();
-    let (a, _, config) = pair(&fake).await;
+    let (a, _, config) = Box::pin(pair(&fake)).await;
     let good = fake.data();
     let (key, sealed) = (good.keys().next().unwrap().clone(), fake.value("ech-keys"));
     for at_byte in (0..sealed.len()).step_by(97).chain([0, 1, 8, sealed.len() - 1]) {
@@ -142,7 +142,7 @@ async fn a_damaged_or_foreign_set_is_rejected_and_left_unchanged() {
 async fn keys_are_resealed_when_the_fleet_secret_rotates() {
     let fake = FakeStore::start();
     let folder = Folder::new();
-    let (node, _, config) = pair(&fake).await;
+    let (node, _, config) = Box::pin(pair(&fake)).await;
     let old = fake.value("ech-keys");
     node.secrets.set(FleetSecrets::new(&secret(7), None, Some(&secret(8))));
     node.ech_keys.refresh().await.unwrap();
@@ -166,7 +166,7 @@ async fn keys_are_resealed_when_the_fleet_secret_rotates() {
 #[tokio::test]
 async fn public_names_are_checked_before_keys_are_used() {
     let fake = FakeStore::start();
-    let (a, b, config) = pair(&fake).await;
+    let (a, b, config) = Box::pin(pair(&fake)).await;
     a.ech_keys.set_accepts(Arc::new(|name| name == "cover.example"));
     let other = Key::generate("other.example", 0).unwrap();
     let set = EchKeySet::new(&[(other, Retry::Send)], at(5)).unwrap();
@@ -250,7 +250,7 @@ async fn a_node_that_starts_without_the_store_has_its_last_keys() {
 #[tokio::test]
 async fn saved_keys_that_others_can_write_are_ignored() {
     let (fake, folder) = (FakeStore::start(), Folder::new());
-    let (node, ..) = pair(&fake).await;
+    let (node, ..) = Box::pin(pair(&fake)).await;
     let cache = folder.path().join("cache");
     node.with_ech_cache(&cache).refresh().await.unwrap();
     assert!(node.with_ech_cache(&cache).is_known());
