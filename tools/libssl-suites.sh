@@ -238,3 +238,35 @@ EOF
     done
     compare "stunnel tests" stunnel
 }
+
+# curl: the TLS cases of a build of its sources with the system's OpenSSL, and the cases of tests/http if it has them.
+# The servers, stunnel among them, are on OpenSSL's library.
+curl_suite() { # BUILD
+    local build=$1 side folder cases path
+    for side in ${stock:+stock} tercel; do
+        folder=$(fresh curl "$side")
+        # Only curl and the programs of libtest are on the library: a server is started without the variable.
+        mkdir "$folder/bin"
+        for path in stunnel stunnel4 openssl; do
+            [ ! -x "/usr/bin/$path" ] || printf '#!/bin/sh\nunset LD_LIBRARY_PATH\nexec /usr/bin/%s "$@"\n' "$path" \
+                >"$folder/bin/$path"
+        done
+        chmod +x "$folder"/bin/*
+        # A case of TLS has a server or needs a feature of that name.
+        mapfile -t cases < <(cd "$build/tests/data" && awk '
+            /<server>|<features>/ { inside = 1 }
+            /<\/server>|<\/features>/ { inside = 0 }
+            inside && /^(https|ftps|pop3s|imaps|smtps|gophers|httptls|SSL|TLS|OpenSSL|!?https-)/ && !seen[FILENAME]++ {
+                print substr(FILENAME, 5)
+            }' test[0-9]* | sort -n)
+        (cd "$build/tests" && PATH="$folder/bin:$PATH" on_side "$side" timeout 1800 perl runtests.pl -a -n -am \
+            "${cases[@]}") >"$folder/log" 2>&1 </dev/null || true
+        awk '
+            /^(PASS|FAIL|SKIP): / {
+                name = $2
+                result = $1 == "PASS:" ? "ok" : $1 == "FAIL:" ? "FAILED" : "skip"
+                print name "\t" result
+            }' "$folder/log" >"$folder/rows"
+    done
+    compare "curl runtests, cases of TLS" curl
+}

@@ -3,11 +3,11 @@
 # The suites are checkouts that the user names; a suite without one is absent. Nothing of them is copied.
 # usage: tools/libssl-tests.sh FOLDER [--nginx-tests DIR] [--nginx BINARY] [--haproxy DIR --vtest BINARY]
 #            [--python DIR] [--postgres DIR] [--redis DIR] [--memcached DIR] [--net-ssleay DIR]
-#            [--stunnel DIR] [--only PATTERN] [--skip-stock]
+#            [--stunnel DIR] [--curl DIR] [--only PATTERN] [--skip-stock]
 #
 # FOLDER has libssl.so.3. Each DIR has the sources of the suite: a checkout of nginx/nginx-tests, which needs perl with
 # IO::Socket::SSL, and the source packages of the programs that the system has. BINARY is an nginx with the modules for
-# TLS (http, mail, stream) built in; without it, the system's is used. Redis needs tcl-tls, PostgreSQL libipc-run-perl
+# TLS (http, mail, stream) built in; without it, the system's is used. curl's sources are built with the system's OpenSSL. Redis needs tcl-tls, PostgreSQL libipc-run-perl
 # and postgresql-server-dev. For each file of nginx-tests: how many tests passed, failed and were skipped, and the marks
 # of a file that did not finish. For the others: the differences between both libraries, and how many were ok.
 set -euo pipefail
@@ -17,7 +17,7 @@ library=$(realpath "$1")
 shift
 nginx_tests=
 nginx=$(command -v nginx || true)
-haproxy='' vtest='' python='' postgres='' redis='' memcached='' ssleay='' stunnel=''
+haproxy='' vtest='' python='' postgres='' redis='' memcached='' ssleay='' stunnel='' curl=''
 only=.
 stock=yes
 while [ $# -gt 0 ]; do
@@ -32,6 +32,7 @@ while [ $# -gt 0 ]; do
         --memcached) memcached=$(realpath "$2"); shift 2 ;;
         --net-ssleay) ssleay=$(realpath "$2"); shift 2 ;;
         --stunnel) stunnel=$(realpath "$2"); shift 2 ;;
+        --curl) curl=$(realpath "$2"); shift 2 ;;
         --only) only=$2; shift 2 ;;
         --skip-stock) stock=; shift ;;
         *) echo "unknown option: $1" >&2; exit 2 ;;
@@ -127,3 +128,4 @@ suite redis redis_suite "$redis"
 suite memcached memcached_suite "$memcached"
 suite Net::SSLeay ssleay_suite "$ssleay"
 suite stunnel stunnel_suite "$stunnel"
+suite curl curl_suite "$curl"
