@@ -279,6 +279,11 @@ setters! {
     /// need no answer, so they can notify a task through a channel.
     pub fn ask_for_session(on: bool) => config.resumption.ask_for_session = on;
 
+    /// Sets whether the client uses tickets in TLS 1.2. Default: yes. Without them, the ClientHello
+    /// has no `session_ticket`, and sessions with a ticket are not offered. Sessions of TLS 1.3,
+    /// which are always resumed by tickets, are not affected. RFC 5077 3.2
+    pub fn tickets_tls12(on: bool) => config.resumption.tickets_tls12 = on;
+
     /// Sets whether early data is sent if the offered session allows it. Default: off.
     ///
     /// Early data can be replayed: send only data that the server may safely process twice.

@@ -229,6 +229,8 @@ pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     /// Whether the application is asked for sessions, which are not taken from the store.
     pub(crate) ask_for_session: bool,
+    /// Whether TLS 1.2 uses tickets.
+    pub(crate) tickets_tls12: bool,
     pub(crate) early_data: bool,
     /// Whether a server's stored chain is verified again before its session is offered.
     pub(crate) verify_resumed: bool,
@@ -247,6 +249,7 @@ impl ClientResumption {
         Self {
             store: None,
             ask_for_session: false,
+            tickets_tls12: true,
             early_data: false,
             verify_resumed: false,
             resume_after_certificate: false,

@@ -31,6 +31,8 @@ pub(crate) struct FoundSession {
     pub(crate) is_stored: bool,
     /// Whether the session is the application's answer to a question.
     pub(crate) is_from_application: bool,
+    /// Whether the client gets a new ticket for it in TLS 1.2.
+    pub(crate) needs_new_ticket: bool,
     /// The time at which the session was found.
     pub(crate) now: UnixTime,
 }
@@ -46,13 +48,17 @@ pub(crate) async fn find(
 ) -> Result<Option<FoundSession>, Error> {
     let mut now = config.common.clock.now();
     let resumption = &config.resumption;
-    if let Some(bytes) = resumption.tickets.as_ref().and_then(|tickets| tickets.open(identity, now))
-    {
+    let opened = resumption
+        .tickets
+        .as_ref()
+        .and_then(|tickets| Some((tickets, tickets.open(identity, now)?)));
+    if let Some((tickets, bytes)) = opened {
         let session = read(bytes, Session::from_bytes);
         let found = |session| FoundSession {
             session: Arc::new(session),
             is_stored: false,
             is_from_application: false,
+            needs_new_ticket: tickets.needs_renewal(identity, now),
             now,
         };
         return Ok(session.map(found));
@@ -79,6 +85,7 @@ pub(crate) async fn find(
         session,
         is_stored,
         is_from_application: !is_stored,
+        needs_new_ticket: false,
         now,
     }))
 }

@@ -1,8 +1,8 @@
-//! Tests with a server that renews TLS 1.2 tickets when it resumes a session. The library's server
-//! never does so. The tests check which session a client stores after such a resumption, with a new
-//! ticket and without.
+//! Tests with a server that renews TLS 1.2 tickets when it resumes a session. The tests check which
+//! session a client stores after such a resumption, with a new ticket and without.
 //!
-//! The test implements the server, using the session's secret.
+//! The library's server renews a ticket only if the sealer wants that, so most tests implement the
+//! server themselves, using the session's secret.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex};
@@ -199,6 +199,71 @@ fn resuming_flight(hello: &[u8], session: &Session, options: ServerOptions<'_>) 
     Finished { verify_data: &verify_data }.encode(&mut finished).unwrap();
     sealer.seal_to(ContentType::HANDSHAKE, &finished, &mut out).unwrap();
     out
+}
+
+/// A sealer that wants each ticket to be replaced.
+struct Renewing(RotatingTickets);
+
+impl TicketSealer for Renewing {
+    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.0.seal(session, now)
+    }
+
+    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.0.open(ticket, now)
+    }
+
+    fn needs_renewal(&self, _: &[u8], _: UnixTime) -> bool {
+        true
+    }
+
+    fn lifetime(&self) -> Duration {
+        self.0.lifetime()
+    }
+}
+
+/// RFC 5077 3.3
+#[test]
+fn a_server_renews_tickets_if_the_sealer_wants_that() {
+    let client = TestClient::new();
+    let tickets = RotatingTickets::new(client.clock.now()).unwrap();
+    let server = ServerConfig::builder()
+        .credential(credential())
+        .clock(client.clock.clone())
+        .alpn(&["first"])
+        .tickets(Arc::new(Renewing(tickets)))
+        .build()
+        .unwrap();
+    let visit = || {
+        client.first_visit(Handshake::server(server.clone()));
+        client.session().unwrap()
+    };
+    let first = visit();
+    let mut last = first.identity.clone();
+    for _ in 0..3 {
+        client.clock.turn(60);
+        let again = visit();
+        assert_ne!(again.identity, last, "the ticket is new");
+        assert!(again.secret.as_bytes() == first.secret.as_bytes(), "the session is resumed");
+        let end = |session: &Session| session.created + u64::from(session.lifetime);
+        assert_eq!(end(&again), end(&first), "the session ends as before");
+        last = again.identity;
+    }
+}
+
+/// RFC 5077 3.2
+#[test]
+fn a_client_without_tickets_offers_none() {
+    let client = TestClient::new();
+    assert!(client.offers());
+    let mut config = (*client.config).clone();
+    config.resumption.tickets_tls12 = false;
+    let mut hello = Vec::new();
+    let mut other = Handshake::client(Arc::new(config), name());
+    other.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
+    let hello = ClientHello::parse(&hello[limits::HEADER + 4..]).unwrap();
+    assert_eq!(hello.extensions.session_ticket, None);
+    assert!(hello.session_id.is_empty());
 }
 
 /// RFC 5246 F.1.4

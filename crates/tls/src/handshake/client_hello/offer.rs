@@ -82,8 +82,10 @@ impl Offer {
     ) -> Result<Self, Error> {
         // An encrypted ClientHello must not offer a session of TLS 1.2. RFC 9849 6.1
         let only_tls13 = ech.requires_tls13();
-        let session =
-            session.filter(|session| !only_tls13 || session.version == ProtocolVersion::TLS1_3);
+        let session = session.filter(|session| {
+            session.version == ProtocolVersion::TLS1_3
+                || !only_tls13 && (config.resumption.tickets_tls12 || !session.by_ticket)
+        });
         // All public random values are generated in one call, since each call of the generator has
         // a cost.
         let mut randoms = [0_u8; 32 + 32 + 8];

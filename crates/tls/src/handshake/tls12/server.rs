@@ -489,6 +489,8 @@ struct AbbreviatedFlight<'a> {
     session: Arc<Session>,
     /// Whether the session is in a store of this server.
     is_stored: bool,
+    /// The ticket that replaces the client's, and its lifetime hint.
+    new_ticket: Option<(u32, Vec<u8>)>,
     transcript: Transcript,
     randoms: Randoms,
     info: ConnectionInfo,
@@ -497,7 +499,13 @@ struct AbbreviatedFlight<'a> {
 impl<'a> AbbreviatedFlight<'a> {
     fn new(server: Server<'a>, found: FoundSession) -> Result<Self, Error> {
         let Server { flow, config, message, hello, secure_renegotiation } = server;
-        let FoundSession { mut session, is_stored, is_from_application, .. } = found;
+        let FoundSession { mut session, is_stored, is_from_application, needs_new_ticket, now } =
+            found;
+        // The session ends as before.
+        let rest = session.expires().as_secs().saturating_sub(now.as_secs());
+        let hint = u32::try_from(rest).unwrap_or(u32::MAX);
+        let new_ticket = if needs_new_ticket { resumption::seal(config, &session) } else { None };
+        let new_ticket = new_ticket.map(|ticket| (hint, ticket));
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
         if let Some(id) =
             resumption::offered_identity(hello, config).filter(|_| is_stored || is_from_application)
@@ -521,12 +529,13 @@ impl<'a> AbbreviatedFlight<'a> {
         info.server_certificate_type = session.server_certificate_type();
         let mut transcript = Transcript::new(suite.hash);
         transcript.add(message.bytes());
-        Ok(Self { flow, config, hello, session, is_stored, transcript, randoms, info })
+        Ok(Self { flow, config, hello, session, is_stored, new_ticket, transcript, randoms, info })
     }
 
-    /// Sends the ServerHello of an abbreviated handshake. RFC 5246 7.4.1.3
+    /// Sends the ServerHello of an abbreviated handshake, and the new ticket if there is one.
+    /// RFC 5246 7.4.1.3, RFC 5077 3.3
     fn send_server_hello(&mut self) -> Result<(), Error> {
-        let Self { flow, config, hello, session, transcript, info, .. } = self;
+        let Self { flow, config, hello, session, new_ticket, transcript, info, .. } = self;
         let formats = [EcPointFormat::UNCOMPRESSED];
         let message = ServerHello {
             legacy_version: ProtocolVersion::TLS1_2,
@@ -543,11 +552,14 @@ impl<'a> AbbreviatedFlight<'a> {
                     .0,
                 extended_master_secret: session.extended.then_some(()),
                 record_size_limit: our_limit(config, hello),
+                session_ticket: new_ticket.as_ref().map(|_| ()),
                 renegotiation_info: info.secure_renegotiation.then_some(&[]),
                 ..Default::default()
             },
         };
-        flow.send(&message, transcript)
+        flow.send(&message, transcript)?;
+        let Some((hint, ticket)) = new_ticket else { return Ok(()) };
+        flow.send(&NewSessionTicketTls12 { ticket_lifetime_hint: *hint, ticket }, transcript)
     }
 
     /// Sends the server's ChangeCipherSpec and Finished, which precede the client's. RFC 5246 7.3

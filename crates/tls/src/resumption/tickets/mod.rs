@@ -28,6 +28,14 @@ pub trait TicketSealer: Send + Sync {
     /// Returns `None` if the ticket has expired, or if the bytes are not a ticket under these keys.
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>>;
 
+    /// Returns whether a client whose ticket was opened just before gets a new ticket for the same
+    /// session in TLS 1.2, such as one under a newer key. TLS 1.3 issues new tickets in any case.
+    /// RFC 5077 3.3
+    fn needs_renewal(&self, ticket: &[u8], now: UnixTime) -> bool {
+        let _ = (ticket, now);
+        false
+    }
+
     /// Returns the minimum time for which a ticket that is sealed now will be accepted. It is sent
     /// as `ticket_lifetime`: whole seconds, at most seven days.
     fn lifetime(&self) -> Duration;

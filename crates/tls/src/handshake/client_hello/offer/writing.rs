@@ -60,7 +60,7 @@ impl Offer {
         let server_padding = config.server_padding.map(u16::to_be_bytes);
         let transport_parameters = flow.transport_parameters();
         let extensions = ClientExtensions {
-            session_ticket: (tls12 && resumes)
+            session_ticket: (tls12 && resumes && config.resumption.tickets_tls12)
                 .then(|| ticket.map_or(&[][..], |session| &session.identity)),
             psk_key_exchange_modes: (tls13 && (resumes || !config.pre_shared_keys.is_empty()))
                 .then_some(List::new(&[PskKeyExchangeMode::PSK_DHE_KE])),
