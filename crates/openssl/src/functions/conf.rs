@@ -28,6 +28,7 @@ const TYPE_FILE: c_int = 2;
 const TYPE_NONE: c_int = 4;
 
 /// A context of settings by name.
+#[derive(Default)]
 pub(crate) struct Configuration {
     flags: Cell<c_uint>,
     prefix: core::cell::RefCell<String>,
@@ -41,12 +42,7 @@ functions! {
     fn SSL_CONF_CTX_new(;) -> *mut Configuration = core::ptr::null_mut() => {
         // As with a connection.
         #[allow(clippy::arc_with_non_send_sync)]
-        give(Arc::new(Configuration {
-            flags: Cell::new(0),
-            prefix: core::cell::RefCell::default(),
-            context: core::cell::RefCell::default(),
-            ssl: core::cell::RefCell::default(),
-        }))
+        give(Arc::new(Configuration::default()))
     }
     fn SSL_CONF_CTX_free(; configuration: *mut Configuration) -> () = () => {
         // SAFETY: the caller's duty.
@@ -102,15 +98,6 @@ functions! {
             None => TYPE_UNKNOWN,
         }
     }
-    /// Sections of OpenSSL's configuration file are not applied.
-    fn SSL_CTX_config(_context: &Context; _name: *const c_char) -> c_int = 0 => {
-        errors::push_unsupported("sections of openssl.cnf are not applied");
-        0
-    }
-    fn SSL_config(_ssl: &Ssl; _name: *const c_char) -> c_int = 0 => {
-        errors::push_unsupported("sections of openssl.cnf are not applied");
-        0
-    }
 }
 
 /// Each command: its name in files, its name on command lines, and how it is known here.
@@ -120,7 +107,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("Groups", "groups", "groups"),
     ("Curves", "curves", "groups"),
     ("SignatureAlgorithms", "sigalgs", "sigalgs"),
-    ("ClientSignatureAlgorithms", "client_sigalgs", "ignored"),
+    ("ClientSignatureAlgorithms", "client_sigalgs", "client_sigalgs"),
     ("MinProtocol", "min_protocol", "min"),
     ("MaxProtocol", "max_protocol", "max"),
     ("Protocol", "", "protocol"),
@@ -132,7 +119,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("VerifyCAFile", "verifyCAfile", "verifycafile"),
     ("ClientCAFile", "requestCAfile", "clientcafile"),
     ("DHParameters", "dhparam", "dhparameters"),
-    ("ECDHParameters", "named_curve", "ignored"),
+    ("ECDHParameters", "named_curve", "curve"),
     ("NumTickets", "num_tickets", "tickets"),
     ("RecordPadding", "record_padding", "ignored"),
     ("", "no_tls1_3", "no_tls1_3"),
@@ -149,6 +136,22 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Configuration {
+    /// Settings of a file for a context. `may_load`: also its certificates and keys.
+    pub(super) fn of_context(context: &Arc<Context>, may_load: bool) -> Self {
+        let flags = if may_load { FLAG_FILE | FLAG_CERTIFICATE } else { FLAG_FILE };
+        Self {
+            flags: Cell::new(flags),
+            context: Some(Arc::clone(context)).into(),
+            ..Self::default()
+        }
+    }
+
+    /// Settings of a file for a connection.
+    pub(super) fn of_connection(ssl: &Arc<Ssl>) -> Self {
+        let flags = Cell::new(FLAG_FILE | FLAG_CERTIFICATE);
+        Self { flags, ssl: Some(Arc::clone(ssl)).into(), ..Self::default() }
+    }
+
     /// The command of this name, with the prefix that is set.
     fn command(&self, name: &str) -> Option<&'static str> {
         let prefix = self.prefix.borrow();
@@ -170,7 +173,7 @@ impl Configuration {
     }
 
     /// Applies a command: 2 if its value was used, 1 if it has none, 0 or less for an error.
-    fn apply(&self, name: &str, value: Option<&str>) -> c_int {
+    pub(super) fn apply(&self, name: &str, value: Option<&str>) -> c_int {
         let show = |reason| {
             if self.flags.get() & FLAG_SHOW_ERRORS != 0 {
                 errors::push_with(
@@ -220,7 +223,13 @@ fn set(settings: &mut Settings, command: &str, value: &str, may_load: bool) -> O
         }
         "ciphersuites" => settings.suites13 = string::select_tls13(value)?,
         "groups" => settings.groups = Some(groups::from_names(value)?),
+        // The automatic selection is what is done in any case.
+        "curve" if matches!(value, "auto" | "automatic" | "+automatic") => {}
+        "curve" => settings.groups = Some(groups::from_names(value)?),
         "sigalgs" => settings.schemes = Some(schemes::from_names(value)?),
+        "client_sigalgs" => settings.client_schemes = Some(schemes::from_names(value)?),
+        // Versions of DTLS limit other methods.
+        "min" | "max" if value.starts_with("DTLS") => {}
         "min" => settings.min_version = version(value)?,
         "max" => settings.max_version = version(value)?,
         "protocol" => protocols(settings, value)?,

@@ -150,7 +150,10 @@ fn new(method: *const Method) -> *mut Context {
     errors::load_texts();
     let Some(method) = known_method(method) else { return NULL };
     match Context::new(method) {
-        Some(context) => give(context),
+        Some(context) => {
+            super::conf_file::apply_system(&context);
+            give(context)
+        }
         None => {
             errors::push_internal();
             NULL

@@ -5,13 +5,14 @@ use core::ffi::{c_char, c_int, c_void};
 use super::{FAIL, OK};
 use crate::entry::functions;
 use crate::errors;
-use crate::sys::crypto::OPENSSL_init_crypto;
+use crate::sys::crypto::{INIT_LOAD_CONFIG, INIT_NO_LOAD_CONFIG, OPENSSL_init_crypto};
 
 functions! {
     fn OPENSSL_init_ssl(; options: u64, settings: *const c_void) -> c_int = FAIL => {
         errors::load_texts();
+        let loads = if options & INIT_NO_LOAD_CONFIG == 0 { INIT_LOAD_CONFIG } else { 0 };
         // SAFETY: the settings are the program's for libcrypto.
-        unsafe { OPENSSL_init_crypto(options, settings) }
+        unsafe { OPENSSL_init_crypto(options | loads, settings) }
     }
     fn ERR_load_SSL_strings(;) -> c_int = FAIL => {
         errors::load_texts();

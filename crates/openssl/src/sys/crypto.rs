@@ -14,6 +14,9 @@ pub(crate) const EX_INDEX_SSL_CTX: c_int = 1;
 pub(crate) const EX_INDEX_SSL_SESSION: c_int = 2;
 pub(crate) const EX_INDEX_X509_STORE_CTX: c_int = 5;
 
+pub(crate) const INIT_LOAD_CONFIG: u64 = 0x40;
+pub(crate) const INIT_NO_LOAD_CONFIG: u64 = 0x80;
+
 #[link(name = "libcrypto.so.3", modifiers = "+verbatim")]
 unsafe extern "C" {
     pub(crate) fn CRYPTO_new_ex_data(
@@ -46,4 +49,18 @@ unsafe extern "C" {
     pub(crate) fn SHA256(data: *const u8, length: usize, to: *mut u8) -> *mut u8;
     pub(crate) fn RAND_bytes(to: *mut u8, length: c_int) -> c_int;
     pub(crate) fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> c_int;
+
+    // The sections of `openssl.cnf` for TLS, which libcrypto reads and libssl applies.
+    pub(crate) fn conf_ssl_name_find(name: *const c_char, index: *mut usize) -> c_int;
+    pub(crate) fn conf_ssl_get(
+        index: usize,
+        name: *mut *const c_char,
+        count: *mut usize,
+    ) -> *const c_void;
+    pub(crate) fn conf_ssl_get_cmd(
+        commands: *const c_void,
+        index: usize,
+        command: *mut *mut c_char,
+        value: *mut *mut c_char,
+    );
 }
