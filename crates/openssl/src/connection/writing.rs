@@ -1,6 +1,7 @@
 //! Sending: `SSL_write`, and the bytes that wait for the BIO.
 
-use tercel::Connection;
+use tercel::error::Error;
+use tercel::{Connection, Sender};
 
 use super::Ssl;
 use super::pump::Moved;
@@ -18,6 +19,9 @@ const PIECE: usize = 1 << 16;
 pub(crate) struct Unsent {
     bytes: Vec<u8>,
     start: usize,
+    /// The end of what waits, if memory follows it. That memory is kept for the next records, so
+    /// that it is not filled with zeros each time.
+    end: Option<usize>,
     write: Option<Write>,
 }
 
@@ -32,28 +36,50 @@ struct Write {
 }
 
 impl Unsent {
+    fn end(&self) -> usize {
+        self.end.unwrap_or(self.bytes.len())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.start == self.bytes.len()
+        self.start == self.end()
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
+        self.bytes.get(self.start..self.end()).unwrap_or_default()
     }
 
     pub(crate) fn sent(&mut self, count: usize) {
-        self.start = self.start.saturating_add(count).min(self.bytes.len());
+        self.start = self.start.saturating_add(count).min(self.end());
         if self.is_empty() {
-            self.bytes.clear();
+            self.end = Some(0);
             self.start = 0;
         }
     }
 
     /// Moves the bytes of `other` to the end of these.
     pub(crate) fn append(&mut self, other: &mut Self) {
-        self.bytes.extend_from_slice(other.bytes());
-        other.bytes.clear();
-        other.start = 0;
+        if !other.is_empty() {
+            self.buffer().extend_from_slice(other.bytes());
+            other.sent(other.bytes().len());
+        }
         self.write = self.write.or(other.write.take());
+    }
+
+    /// Seals data, and adds the records.
+    fn seal(&mut self, data: &[u8], sender: &mut Sender) -> Result<(), Error> {
+        let end = self.end();
+        let length = end.saturating_add(sender.sealed_length(data.len()));
+        if self.bytes.len() < length {
+            self.bytes.resize(length, 0);
+        }
+        self.end = Some(end);
+        let sealed = sender.seal(data, self.bytes.get_mut(end..).unwrap_or_default())?;
+        self.end = Some(end.saturating_add(sealed.written));
+        match data.get(sealed.consumed..) {
+            // The room is sufficient for all data, unless a message of the protocol was longer.
+            Some(rest) if !rest.is_empty() => sender.seal_to(rest, self.buffer()),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets the write of the program that was interrupted.
@@ -63,6 +89,9 @@ impl Unsent {
 
     /// The buffer that messages of the protocol are appended to.
     pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        if let Some(end) = self.end.take() {
+            self.bytes.truncate(end);
+        }
         &mut self.bytes
     }
 
@@ -71,6 +100,7 @@ impl Unsent {
         if self.is_empty() {
             self.bytes = Vec::new();
             self.start = 0;
+            self.end = None;
         }
     }
 }
@@ -149,7 +179,13 @@ impl Ssl {
 
     /// Seals data after the bytes that wait. If that fails, an error is in the queue.
     fn seal(&self, data: &[u8]) -> Option<()> {
-        let sealed = self.sealing(|connection, unsent| connection.sender.seal_to(data, unsent));
+        let sealed = self.sending_step(|| {
+            let mut unsent = self.unsent.take();
+            let seal = |connection: &mut Connection| unsent.seal(data, &mut connection.sender);
+            let sealed = self.with_connection(seal);
+            self.unsent.replace(unsent);
+            sealed
+        });
         match sealed {
             Some(Ok(())) => Some(()),
             Some(Err(error)) => {
