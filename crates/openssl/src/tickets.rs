@@ -206,6 +206,8 @@ pub(crate) struct Questions {
     pub(crate) may_use_whole: fn(&Arc<Session>) -> bool,
     /// Whether a ticket may be used. `None` as the version: it could not be opened.
     pub(crate) may_use_ticket: fn(&[u8], Option<u16>) -> bool,
+    /// Whether the program wants the ticket that was used to be replaced.
+    pub(crate) renews_ticket: fn() -> bool,
 }
 
 /// The answers of connections, which are above this module.
@@ -220,6 +222,7 @@ const WITHOUT_CONNECTION: Questions = Questions {
     may_use: |_| true,
     may_use_whole: |_| true,
     may_use_ticket: |_, _| true,
+    renews_ticket: || false,
 };
 
 /// Sets the functions of connections.
@@ -294,6 +297,11 @@ pub(crate) fn from_ticket(ticket: &[u8], content: Option<Vec<u8>>) -> Option<Vec
     found.filter(|_| is_used).map(|found| found.session)
 }
 
+/// Whether the program wants the ticket that was used to be replaced.
+pub(crate) fn renews_ticket() -> bool {
+    (questions().renews_ticket)()
+}
+
 /// Tickets that contain the result of the verification.
 struct SealedWithResult(SharedTickets);
 
@@ -307,6 +315,10 @@ impl TicketSealer for SealedWithResult {
 
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         from_ticket(ticket, self.0.open(ticket, now))
+    }
+
+    fn needs_renewal(&self, _: &[u8], _: UnixTime) -> bool {
+        renews_ticket()
     }
 
     fn lifetime(&self) -> Duration {

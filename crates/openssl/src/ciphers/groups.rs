@@ -71,6 +71,22 @@ pub(crate) fn from_nids(nids: &[c_int]) -> Option<Vec<NamedGroup>> {
     (!groups.is_empty()).then_some(groups)
 }
 
+/// The groups that are used if the program selects none.
+pub(crate) fn default() -> Vec<NamedGroup> {
+    TABLE.iter().map(|row| row.0).collect()
+}
+
+/// libcrypto's number of a group for security callbacks, 0 if it has none, and its strength in
+/// bits.
+pub(crate) fn strength(group: NamedGroup) -> (c_int, c_int) {
+    let bits = match group {
+        NamedGroup::SECP521R1 | NamedGroup::SECP384R1MLKEM1024 => 256,
+        NamedGroup::SECP384R1 | NamedGroup::X25519MLKEM768 | NamedGroup::SECP256R1MLKEM768 => 192,
+        _ => 128,
+    };
+    (TABLE.iter().find(|row| row.0 == group).map_or(0, |row| row.2), bits)
+}
+
 /// The number of a group: libcrypto's, or 0x01000000 and the code point if it has none.
 pub(crate) fn nid(group: NamedGroup) -> c_int {
     let row = TABLE.iter().find(|row| row.0 == group && row.2 != 0);

@@ -91,6 +91,15 @@ pub(crate) fn hash_nid(scheme: SignatureScheme) -> c_int {
     TABLE.iter().find(|row| row.0 == scheme).map_or(0, |row| row.3)
 }
 
+/// The strength of a scheme in bits: half of the length of its hash.
+pub(crate) fn bits(scheme: SignatureScheme) -> c_int {
+    match hash_nid(scheme) {
+        SHA512 => 256,
+        SHA384 => 192,
+        _ => 128,
+    }
+}
+
 /// libcrypto's number of the kind of signature of a scheme; 0 if it is unknown.
 pub(crate) fn key_nid(scheme: SignatureScheme) -> c_int {
     TABLE.iter().find(|row| row.0 == scheme).map_or(0, |row| row.4)

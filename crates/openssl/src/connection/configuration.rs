@@ -7,13 +7,14 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use tercel::certificates::{CredentialRequest, SelectCredential};
 use tercel::server::{ClientAuth, ServerConfigBuilder};
-use tercel::wire::{CipherSuite, ProtocolVersion};
+use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, Credential, Policy, ServerConfig};
 
 use super::Ssl;
+use super::security::Permitted;
 use super::server_sessions::{Cache, ProgramTickets};
+use super::state::Side;
 use super::tap::{TapKeyLog, TapStore};
-use crate::ciphers::schemes;
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
 use crate::objects::name::Name;
@@ -25,46 +26,47 @@ use crate::settings::{ForProtocol, Settings};
 /// session, as with OpenSSL.
 const CLIENT_CONTEXT: &[u8] = b"libssl";
 
+/// The flags of `SSL_CTX_set_cert_flags` for the profiles of Suite B.
+const SUITE_B: u32 = 0x3_0000;
+
 /// The most configurations of a server that are remembered for one set of settings.
 const MOST_CONFIGURATIONS: usize = 16;
 
 impl Settings {
     /// The enabled versions, highest first.
     pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
+        self.versions_with(!self.suites13.is_empty(), !self.suites12.is_empty())
+    }
+
+    /// The enabled versions if TLS 1.3 or TLS 1.2 have suites.
+    pub(crate) fn versions_with(&self, suites13: bool, suites12: bool) -> Vec<ProtocolVersion> {
         if self.method.is_datagram {
             return Vec::new();
         }
         let table = [
-            (TLS1_3, o::NO_TLS1_3, ProtocolVersion::TLS1_3, &self.suites13),
-            (TLS1_2, o::NO_TLS1_2, ProtocolVersion::TLS1_2, &self.suites12),
+            (TLS1_3, o::NO_TLS1_3, ProtocolVersion::TLS1_3, suites13),
+            (TLS1_2, o::NO_TLS1_2, ProtocolVersion::TLS1_2, suites12),
         ];
         let bound = |limit: c_int| (limit != 0).then_some(limit);
-        let enabled = table.iter().filter(|(number, option, _, suites)| {
+        let enabled = table.iter().filter(|(number, option, _, has_suites)| {
             bound(self.min_version).is_none_or(|least| *number >= least)
                 && bound(self.max_version).is_none_or(|most| *number <= most)
                 && !self.has(*option)
-                && !suites.is_empty()
+                && *has_suites
         });
         enabled.map(|row| row.2).collect()
-    }
-
-    fn suites(&self) -> Vec<CipherSuite> {
-        self.suites13.iter().chain(&self.suites12).copied().collect()
     }
 }
 
 /// Applies the options that both builders have.
 macro_rules! common_options {
-    ($builder:expr, $settings:expr, $versions:expr, $log:expr) => {{
-        let (settings, mut builder) = ($settings, $builder);
-        builder = builder.versions(&$versions).cipher_suites(&settings.suites());
-        if let Some(groups) = &settings.groups {
+    ($builder:expr, $settings:expr, $permitted:expr, $log:expr) => {{
+        let (settings, permitted, mut builder) = ($settings, $permitted, $builder);
+        builder = builder.versions(&permitted.versions).cipher_suites(&permitted.suites);
+        if let Some(groups) = &permitted.groups {
             builder = builder.groups(groups);
         }
-        builder = match &settings.schemes {
-            Some(schemes) => builder.signature_schemes(schemes),
-            None => builder.signature_schemes(&schemes::DEFAULT),
-        };
+        builder = builder.signature_schemes(&permitted.schemes);
         if let Ok(fragment) = u16::try_from(settings.max_fragment) {
             builder = builder.max_fragment(fragment);
         }
@@ -80,15 +82,18 @@ impl Ssl {
         self.settings().versions().first().map(|version| c_int::from(version.0))
     }
 
-    /// The enabled versions; an error is in the queue if there is none.
-    fn enabled_versions(settings: &Settings) -> Option<Vec<ProtocolVersion>> {
-        let versions = settings.versions();
-        if versions.is_empty() {
-            let has_suites = !(settings.suites12.is_empty() && settings.suites13.is_empty());
+    /// What this side may use, with at least one version. `None`: an error is in the queue.
+    fn enabled(&self, settings: &Settings, side: Side) -> Option<Permitted> {
+        if settings.certificate_flags & SUITE_B != 0 {
+            errors::push_unsupported("the profiles of Suite B are not supported");
+            return None;
+        }
+        let permitted = self.permitted(settings, side);
+        if permitted.versions.is_empty() {
             let reason = if settings.method.is_datagram {
                 errors::push_unsupported("DTLS is not supported");
                 return None;
-            } else if has_suites {
+            } else if !permitted.suites.is_empty() {
                 reasons::NO_PROTOCOLS_AVAILABLE
             } else {
                 reasons::NO_CIPHERS_AVAILABLE
@@ -96,7 +101,7 @@ impl Ssl {
             errors::push_with(reason, "only TLS 1.2 and 1.3 with AEAD suites are supported");
             return None;
         }
-        Some(versions)
+        Some(permitted)
     }
 
     fn logs_keys(&self) -> bool {
@@ -106,15 +111,25 @@ impl Ssl {
     /// The configuration of a client. `None`: an error is in the queue.
     pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfig>> {
         let settings = self.settings();
+        // Without it, nothing would authenticate the server.
+        if settings.wants_shared_secret && settings.verify_mode & VERIFY_PEER == 0 {
+            errors::push_unsupported(
+                "external pre-shared keys and SRP are not supported, and certificates are not verified",
+            );
+            return None;
+        }
         let (log, early) = (self.logs_keys(), self.early.writes.get());
         let [compiled, with_early] = &settings.compiled.clients;
         let slot = if early { with_early } else { compiled };
         let made = || {
-            // Without a version, making it reports the error.
-            let inputs = self.inputs(&settings, &settings.protocols, [log, early]);
+            let permitted = self.enabled(&settings, Side::Client)?;
+            let inputs = self.inputs(&settings, &permitted, &settings.protocols, [log, early]);
             let known = &self.session_context.configurations.clients;
-            known.get_or_make(inputs, || client(&settings, log, early))
+            known.get_or_make(inputs, || client(&settings, &permitted, log, early))
         };
+        if Self::asks_program(&settings) {
+            return made();
+        }
         slot.get_or_init(made).clone()
     }
 
@@ -122,7 +137,12 @@ impl Ssl {
     /// `None`: an error is in the queue.
     pub(crate) fn first_server_configuration(&self) -> Option<Arc<ServerConfig>> {
         static FIRST: OnceLock<Option<Arc<ServerConfig>>> = OnceLock::new();
-        Self::enabled_versions(&self.settings())?;
+        let settings = self.settings();
+        // At these levels each version that has a suite may be used.
+        let is_simple = settings.security_level <= 2 && settings.certificate_flags & SUITE_B == 0;
+        if !is_simple || Self::asks_program(&settings) || settings.versions().is_empty() {
+            self.enabled(&settings, Side::Server)?;
+        }
         let first = FIRST.get_or_init(|| {
             ServerConfig::builder().choose_config(Policy::Ask).without_tickets().build().ok()
         });
@@ -138,20 +158,28 @@ impl Ssl {
         protocol: Option<&[u8]>,
     ) -> Option<Arc<ServerConfig>> {
         let settings = self.settings();
+        self.resumption.refuses_tickets.set(!self.permits_tickets(&settings));
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // A certificate status belongs to one connection: its certificate is selected later.
         let staples = self.may_staple();
-        let fits = |known: &&ForProtocol| known.0.as_deref() == protocol && known.1 == staples;
+        let fits = |known: &&ForProtocol| {
+            known.0.as_deref() == protocol && known.1 == staples && !Self::asks_program(&settings)
+        };
         if let Some((_, _, config)) = cache().iter().find(fits) {
             return Some(Arc::clone(config));
         }
         let protocols: Vec<_> = protocol.map(<[u8]>::to_vec).into_iter().collect();
-        let mut inputs = self.inputs(&settings, &protocols, [self.logs_keys(), staples]);
+        let permitted = self.enabled(&settings, Side::Server)?;
+        let flags = [self.logs_keys(), staples];
+        let mut inputs = self.inputs(&settings, &permitted, &protocols, flags);
         let own = self.own_credentials(&settings);
         inputs.credentials = own.into_iter().map(|(_, credential)| credential).collect();
         let credentials = inputs.credentials.clone();
-        let make = || self.make_server(&settings, protocol, staples, credentials);
+        let make = || self.make_server(&settings, &permitted, (protocol, staples), credentials);
         let config = self.session_context.configurations.servers.get_or_make(inputs, make)?;
+        if Self::asks_program(&settings) {
+            return Some(config);
+        }
         let mut cache = cache();
         if cache.len() >= MOST_CONFIGURATIONS {
             cache.remove(0);
@@ -162,7 +190,13 @@ impl Ssl {
 
     /// What a configuration is made from, except for credentials. Each field of the settings that
     /// [`client`] and [`Self::make_server`] use is here.
-    fn inputs(&self, settings: &Settings, protocols: &[Vec<u8>], flags: [bool; 2]) -> Inputs {
+    fn inputs(
+        &self,
+        settings: &Settings,
+        permitted: &Permitted,
+        protocols: &[Vec<u8>],
+        flags: [bool; 2],
+    ) -> Inputs {
         const OPTIONS: u64 = o::NO_TICKET
             | o::NO_ANTI_REPLAY
             | o::CIPHER_SERVER_PREFERENCE
@@ -175,10 +209,10 @@ impl Ssl {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let [log, second] = flags;
         Inputs {
-            versions: settings.versions(),
-            suites: settings.suites(),
-            groups: settings.groups.clone(),
-            schemes: settings.schemes.clone(),
+            versions: permitted.versions.clone(),
+            suites: permitted.suites.clone(),
+            groups: permitted.groups.clone(),
+            schemes: permitted.schemes.clone(),
             protocols: protocols.to_vec(),
             session_context: settings.session_context.clone(),
             options: settings.options & OPTIONS,
@@ -193,7 +227,13 @@ impl Ssl {
                 settings.max_early_data.into(),
                 settings.status_type.into(),
             ],
-            flags: [log, second, settings.post_handshake_auth, may_authenticate(settings)],
+            flags: [
+                log,
+                second,
+                settings.post_handshake_auth,
+                may_authenticate(settings),
+                permitted.tickets,
+            ],
             credentials: Vec::new(),
             authorities: Arc::clone(&settings.client_authorities),
         }
@@ -202,15 +242,14 @@ impl Ssl {
     fn make_server(
         &self,
         settings: &Settings,
-        protocol: Option<&[u8]>,
-        staples: bool,
+        permitted: &Permitted,
+        (protocol, staples): (Option<&[u8]>, bool),
         credentials: Vec<Arc<Credential>>,
     ) -> Option<Arc<ServerConfig>> {
-        let versions = Self::enabled_versions(settings)?;
         let credentials: Policy<dyn SelectCredential> =
             if staples { Policy::Ask } else { Policy::Here(Arc::new(First(credentials))) };
         let mut builder =
-            common_options!(ServerConfig::builder(), settings, versions, self.logs_keys())
+            common_options!(ServerConfig::builder(), settings, permitted, self.logs_keys())
                 .credentials(credentials)
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
@@ -276,12 +315,17 @@ fn session_context(program: &[u8]) -> Vec<u8> {
     [CLIENT_CONTEXT, program].concat()
 }
 
-fn client(settings: &Settings, log: bool, early: bool) -> Option<Arc<ClientConfig>> {
-    let versions = Ssl::enabled_versions(settings)?;
-    let mut builder = common_options!(ClientConfig::builder(), settings, versions, log)
+fn client(
+    settings: &Settings,
+    permitted: &Permitted,
+    log: bool,
+    early: bool,
+) -> Option<Arc<ClientConfig>> {
+    let mut builder = common_options!(ClientConfig::builder(), settings, permitted, log)
         .verifier(Policy::Ask)
         .session_store(Arc::new(TapStore))
         .ask_for_session(true)
+        .tickets_tls12(permitted.tickets && !settings.has(o::NO_TICKET))
         .resume_after_certificate(true)
         .early_data(early)
         .session_context(CLIENT_CONTEXT)

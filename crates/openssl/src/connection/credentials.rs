@@ -17,7 +17,7 @@ use crate::objects::list::{self, Certificates};
 use crate::objects::name::Name;
 use crate::objects::store::{Store, Verification};
 use crate::settings::Settings;
-use crate::settings::identity::ChainSource;
+use crate::settings::identity::{ChainSource, MadeFrom};
 use crate::settings::options::MODE_NO_AUTO_CHAIN;
 use crate::sys::x509::{
     X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_verify_cert,
@@ -27,12 +27,15 @@ impl Ssl {
     /// The credentials of the certificates and keys that are set, each with the index of its
     /// identity.
     pub(crate) fn own_credentials(&self, settings: &Settings) -> Vec<(usize, Arc<Credential>)> {
-        let source = self.chain_source(settings);
+        let source =
+            MadeFrom { chain: self.chain_source(settings), schemes: self.own_schemes(settings) };
         let identities = settings.identities.iter().enumerate();
-        let credentials = identities
+        let usable = identities
             .filter_map(|(index, identity)| Some((index, identity.credential(&source, chain_of)?)));
         // The store and the providers of keys may call the program.
-        self.outside(|| credentials.collect())
+        let usable: Vec<_> = self.outside(|| usable.collect());
+        let permitted = usable.into_iter().filter(|(_, each)| self.permits_chain(settings, each));
+        permitted.map(|(index, each)| (index, each.credential)).collect()
     }
 
     /// The source of chains: the extra chain of the context, or the trusted certificates.

@@ -17,6 +17,7 @@ pub(crate) mod post_handshake;
 pub(crate) mod pump;
 pub(crate) mod reading;
 pub(crate) mod resumption;
+pub(crate) mod security;
 pub(crate) mod server_sessions;
 pub(crate) mod state;
 pub(crate) mod steps;

@@ -32,8 +32,12 @@ pub(crate) struct Resumption {
     pub(super) is_full: Cell<bool>,
     /// Whether the program was asked about the client's ticket.
     asked: Cell<bool>,
+    /// Whether the ticket that was used is to be replaced in TLS 1.2.
+    renews: Cell<bool>,
     /// Whether the client gets no new ticket.
     no_ticket: Cell<bool>,
+    /// Whether the security level or the program's function refuses tickets in TLS 1.2.
+    pub(super) refuses_tickets: Cell<bool>,
     /// What the program's function said about the new session.
     not_resumable: Cell<Option<bool>>,
     /// Whether one of the program's functions failed.
@@ -48,6 +52,8 @@ impl Resumption {
         }
         self.added.take();
         self.not_resumable.take();
+        self.refuses_tickets.set(false);
+        self.renews.set(false);
         self.failed.set(false);
         drop(self.object.take());
     }
@@ -77,7 +83,13 @@ pub(super) const QUESTIONS: Questions = Questions {
     may_use,
     may_use_whole,
     may_use_ticket,
+    renews_ticket: || tap::with_current(|ssl| ssl.resumption.renews.get()).unwrap_or(false),
 };
+
+/// Notes whether the program wants the ticket that it opened to be replaced.
+pub(super) fn set_renews(renews: bool) {
+    tap::with_current(|ssl| ssl.resumption.renews.set(renews));
+}
 
 /// Whether a session may be issued now. `in_ticket`: the client keeps it.
 pub(super) fn may_issue(in_ticket: bool) -> bool {
@@ -103,10 +115,16 @@ pub(super) fn may_use_whole(session: &Arc<Session>) -> bool {
 /// Asks the program about a ticket, which was opened or not. Returns whether it may be used.
 fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
     let asked = |ssl: &Ssl| {
+        let is_tls12 = version == Some(ProtocolVersion::TLS1_2.0);
+        if is_tls12 && ssl.resumption.refuses_tickets.get() {
+            ssl.forget_found();
+            return false;
+        }
         let status = match version {
             None => NO_DECRYPT,
             // As with OpenSSL, a ticket of TLS 1.3 is renewed.
             Some(version) if version == ProtocolVersion::TLS1_3.0 => SUCCESS_RENEW,
+            Some(_) if ssl.resumption.renews.get() => SUCCESS_RENEW,
             Some(_) => SUCCESS,
         };
         ssl.ask_about_ticket(ticket, status, version.unwrap_or(0))
@@ -252,6 +270,7 @@ impl Ssl {
         }
         // A ticket that is ignored is replaced in a full handshake of TLS 1.3.
         self.resumption.no_ticket.set(matches!(result, IGNORE | USE));
+        self.resumption.renews.set(result == USE_RENEW);
         if !is_used {
             self.forget_found();
         }
@@ -270,6 +289,9 @@ impl Ssl {
         let settings = self.settings();
         let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
         if is_tls13 && settings.tickets == 0 || in_ticket && settings.has(NO_TICKET) {
+            return false;
+        }
+        if in_ticket && !is_tls13 && self.resumption.refuses_tickets.get() {
             return false;
         }
         if in_ticket && !is_tls13 && !self.resumption.asked.get() {

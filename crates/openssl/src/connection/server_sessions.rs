@@ -144,20 +144,32 @@ pub(crate) struct ProgramTickets {
 }
 
 /// What a ticket key callback returned.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Returned {
     Usable,
+    /// The ticket can be used, and is to be replaced.
+    UsableOnce,
     Unknown,
 }
 
+impl Returned {
+    fn of(number: c_int) -> Self {
+        match number {
+            ..=0 => Self::Unknown,
+            2 => Self::UsableOnce,
+            _ => Self::Usable,
+        }
+    }
+}
+
 impl ProgramTickets {
-    /// Lets the program set up a cipher and a MAC.
+    /// Lets the program set up a cipher and a MAC. Returns also whether a ticket is to be replaced.
     fn set_up(
         &self,
         name: &mut [c_uchar; 16],
         iv: &mut [c_uchar; 16],
         seals: bool,
-    ) -> Option<TicketCipher> {
+    ) -> Option<(TicketCipher, bool)> {
         let function = self.function?;
         let cipher = TicketCipher::new(self.newer)?;
         let (encryption, mac) = cipher.pointers();
@@ -168,9 +180,10 @@ impl ProgramTickets {
                 // IV of up to 16, and both contexts. No cell is borrowed.
                 unsafe { function(ssl.address(), name, iv, encryption, mac, c_int::from(seals)) }
             };
-            if ssl.outside(call) > 0 { Returned::Usable } else { Returned::Unknown }
+            Returned::of(ssl.outside(call))
         });
-        (returned == Some(Returned::Usable)).then_some(cipher)
+        let returned = returned.filter(|returned| *returned != Returned::Unknown)?;
+        Some((cipher, returned == Returned::UsableOnce))
     }
 }
 
@@ -181,7 +194,7 @@ impl TicketSealer for ProgramTickets {
         }
         errors::without_errors(|| {
             let (mut name, mut iv) = ([0; 16], [0; 16]);
-            let cipher = self.set_up(&mut name, &mut iv, true)?;
+            let (cipher, _) = self.set_up(&mut name, &mut iv, true)?;
             cipher.seal(&name, &iv, &tickets::with_result(session))
         })
     }
@@ -192,10 +205,16 @@ impl TicketSealer for ProgramTickets {
             let mut iv = [0; 16];
             let length = rest.len().min(iv.len());
             iv.get_mut(..length)?.copy_from_slice(rest.get(..length)?);
-            let cipher = self.set_up(&mut name, &mut iv, false)?;
-            cipher.open(ticket)
+            let (cipher, renews) = self.set_up(&mut name, &mut iv, false)?;
+            let content = cipher.open(ticket)?;
+            resumption::set_renews(renews);
+            Some(content)
         });
         tickets::from_ticket(ticket, content)
+    }
+
+    fn needs_renewal(&self, _: &[u8], _: UnixTime) -> bool {
+        tickets::renews_ticket()
     }
 
     fn lifetime(&self) -> Duration {

@@ -63,6 +63,11 @@ impl Ssl {
         {
             self.status_response.replace(Some(staple.to_vec()));
         }
+        let length: usize = identity.chain.iter().map(|each| each.len().saturating_add(3)).sum();
+        if length > self.settings().max_chain {
+            errors::push(errors::reasons::EXCESSIVE_MESSAGE_SIZE);
+            return Err(Box::new(refuse(super::alerts::ILLEGAL_PARAMETER)));
+        }
         let parsed = errors::without_errors(|| parse_chain(identity.chain));
         let Some(chain) = parsed.filter(|chain| !chain.is_empty()) else {
             return Err(Box::new(identity.refusal(RefusalReason::BadEncoding)));

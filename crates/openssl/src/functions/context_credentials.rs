@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
-use super::{FAIL, OK, bytes, text};
+use super::{FAIL, OK, bytes, security, text};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::context::files::{read_certificate, read_chain, read_key};
@@ -27,7 +27,7 @@ functions! {
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         match Certificate::from_der(unsafe { bytes(der, length) }) {
-            Some(certificate) => context.change(|settings| use_certificate(settings, certificate)),
+            Some(certificate) => put_certificate(&**context, Some(certificate)),
             None => FAIL,
         }
     }
@@ -71,6 +71,9 @@ functions! {
             (Certificate::share(certificate), Key::share(key), list::certificates(chain))
         };
         let Some(certificate) = certificate else { return FAIL };
+        if !context.allows(Some(&certificate), &chain) {
+            return FAIL;
+        }
         context.change(|settings| use_all(settings, certificate, key, chain))
     }
     fn SSL_CTX_check_private_key(context: &Context;) -> c_int = FAIL => {
@@ -108,9 +111,37 @@ functions! {
 pub(super) trait Configured {
     fn password(&self) -> Callback<PasswordCallback>;
     fn configure(&self, change: impl FnOnce(&mut Settings) -> c_int) -> c_int;
+
+    /// Whether the security level or the program's function allows a leaf and its chain. If not, an
+    /// error is in the queue.
+    fn allows(&self, leaf: Option<&Certificate>, chain: &[Certificate]) -> bool;
+
+    /// Sets a certificate that is allowed, and its chain.
+    fn put_chain(&self, leaf: Certificate, chain: Vec<Certificate>) -> c_int {
+        if !self.allows(Some(&leaf), &chain) {
+            return FAIL;
+        }
+        self.configure(|settings| use_chain(settings, leaf, chain))
+    }
+}
+
+/// Asks for a leaf and its chain, with the pointers of the connection or of the context.
+fn allows_all(
+    settings: &Settings,
+    pointers: (*const c_void, *const c_void),
+    leaf: Option<&Certificate>,
+    chain: &[Certificate],
+) -> bool {
+    leaf.is_none_or(|leaf| security::allows(settings, pointers, leaf, true))
+        && chain.iter().all(|each| security::allows(settings, pointers, each, false))
 }
 
 impl Configured for Context {
+    fn allows(&self, leaf: Option<&Certificate>, chain: &[Certificate]) -> bool {
+        let pointers = (ptr::null(), ptr::from_ref(self).cast());
+        allows_all(&self.settings(), pointers, leaf, chain)
+    }
+
     fn password(&self) -> Callback<PasswordCallback> {
         self.settings().callbacks.password
     }
@@ -121,6 +152,11 @@ impl Configured for Context {
 }
 
 impl Configured for Ssl {
+    fn allows(&self, leaf: Option<&Certificate>, chain: &[Certificate]) -> bool {
+        let (settings, address) = (self.settings(), self.address().cast_const());
+        self.outside(|| allows_all(&settings, (address, ptr::null()), leaf, chain))
+    }
+
     fn password(&self) -> Callback<PasswordCallback> {
         self.settings().callbacks.password
     }
@@ -136,6 +172,9 @@ pub(super) fn put_certificate(to: &impl Configured, certificate: Option<Certific
         errors::push_null();
         return FAIL;
     };
+    if !to.allows(Some(&certificate), &[]) {
+        return FAIL;
+    }
     to.configure(|settings| use_certificate(settings, certificate))
 }
 
@@ -154,12 +193,12 @@ pub(super) fn put_certificate_file(
     kind: c_int,
 ) -> c_int {
     let certificate = file.and_then(|file| read_certificate(file, kind, to.password()));
-    certificate.map_or(FAIL, |leaf| to.configure(|settings| use_certificate(settings, leaf)))
+    certificate.map_or(FAIL, |leaf| put_certificate(to, Some(leaf)))
 }
 
 pub(super) fn put_chain_file(to: &impl Configured, file: Option<&CStr>) -> c_int {
     let read = file.and_then(|file| read_chain(file, to.password()));
-    read.map_or(FAIL, |(leaf, chain)| to.configure(|settings| use_chain(settings, leaf, chain)))
+    read.map_or(FAIL, |(leaf, chain)| to.put_chain(leaf, chain))
 }
 
 pub(super) fn put_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {

@@ -23,7 +23,7 @@ functions! {
             return result;
         }
         let is_query =
-            matches!(command, 16 | 33 | 40 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131 | 137 | 138);
+            matches!(command, 16 | 33 | 40 | 50 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131 | 137 | 138);
         if is_query {
             // Most of these change nothing, or only an argument of a callback.
             let result = query(&context.settings(), command, larg, parg);
@@ -79,6 +79,7 @@ fn of_context(
 fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -> Option<c_long> {
     Some(match command {
         33 if larg == 0 => settings.mode.into(),
+        50 => c_long::try_from(settings.max_chain).unwrap_or(c_long::MAX),
         40 => settings.read_ahead.into(),
         127 => settings.status_type.into(),
         // The program reads what is stored, also after a failure.
@@ -158,6 +159,27 @@ pub(super) unsafe fn set(
             settings.mode &= !u32::try_from(larg).unwrap_or(0);
             settings.mode.into()
         }
+        51 => match usize::try_from(larg) {
+            Ok(length) => {
+                let old = core::mem::replace(&mut settings.max_chain, length);
+                c_long::try_from(old).unwrap_or(c_long::MAX)
+            }
+            Err(_) => 0,
+        },
+        // Flags for certificates, of which only the profiles of Suite B have an effect.
+        99 => {
+            settings.certificate_flags |= u32::try_from(larg).unwrap_or(u32::MAX);
+            settings.certificate_flags.into()
+        }
+        100 => {
+            settings.certificate_flags &= !u32::try_from(larg).unwrap_or(0);
+            settings.certificate_flags.into()
+        }
+        // The user name and the password of SRP.
+        79 | 81 => {
+            settings.wants_shared_secret = !parg.is_null();
+            1
+        }
         41 => core::mem::replace(&mut settings.read_ahead, larg != 0).into(),
         52 => {
             let length = usize::try_from(larg).ok().filter(|n| (512..=16384).contains(n));
@@ -178,7 +200,9 @@ pub(super) unsafe fn set(
             1
         }
         // SAFETY: as this function's contract.
-        91 | 92 | 97 | 98 => unsafe { set_algorithms(settings, command, larg, parg, text()) },
+        91 | 92 | 97 | 98 | 101 | 102 => unsafe {
+            set_algorithms(settings, command, larg, parg, text())
+        },
         // SAFETY: as this function's contract.
         106 | 107 => unsafe { set_store(settings, command, larg, parg) },
         // SAFETY: as this function's contract.
@@ -195,25 +219,9 @@ pub(super) unsafe fn set(
         124 => set_version(&mut settings.max_version, number),
         // SAFETY: as this function's contract.
         4 => unsafe { set_curve(settings, parg) },
-        // Accepted without effect: Diffie-Hellman parameters, curves of old versions, the size of
-        // certificate lists, flags of chains, pipelines, fragments, SRP, types of certificates.
-        3
-        | 17
-        | 50
-        | 51
-        | 56
-        | 57
-        | 67
-        | 69
-        | 79
-        | 80
-        | 81
-        | 99..=102
-        | 104
-        | 105
-        | 118
-        | 125
-        | 126 => 1,
+        // Accepted without effect: Diffie-Hellman parameters, curves of old versions, pipelines,
+        // fragments, the strength of SRP, types of certificates.
+        3 | 17 | 56 | 57 | 67 | 69 | 80 | 104 | 105 | 118 | 125 | 126 => 1,
         _ => return None,
     })
 }
@@ -286,7 +294,8 @@ unsafe fn set_algorithms(
     parg: *mut c_void,
     text: Option<&CStr>,
 ) -> c_long {
-    let names = text.filter(|_| command == 92 || command == 98).and_then(|text| text.to_str().ok());
+    let names =
+        text.filter(|_| matches!(command, 92 | 98 | 102)).and_then(|text| text.to_str().ok());
     let numbers = || {
         let count = usize::try_from(larg).unwrap_or(0);
         if parg.is_null() {
@@ -299,6 +308,8 @@ unsafe fn set_algorithms(
         91 => groups::from_nids(numbers()).map(|list| settings.groups = Some(list)),
         92 => names.and_then(groups::from_names).map(|list| settings.groups = Some(list)),
         97 => schemes::from_nids(numbers()).map(|list| settings.schemes = Some(list)),
+        101 => schemes::from_nids(numbers()).map(|list| settings.client_schemes = Some(list)),
+        102 => names.and_then(schemes::from_names).map(|list| settings.client_schemes = Some(list)),
         _ => names.and_then(schemes::from_names).map(|list| settings.schemes = Some(list)),
     };
     if done.is_none() {

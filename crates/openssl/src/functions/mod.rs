@@ -4,6 +4,7 @@
 pub(crate) mod bio;
 pub(crate) mod cipher;
 pub(crate) mod conf;
+pub(crate) mod conf_file;
 pub(crate) mod context;
 pub(crate) mod context_callbacks;
 pub(crate) mod context_credentials;
@@ -15,6 +16,7 @@ pub(crate) mod hello;
 pub(crate) mod init;
 pub(crate) mod names;
 pub(crate) mod refused;
+pub(crate) mod security;
 pub(crate) mod session;
 pub(crate) mod ssl;
 pub(crate) mod ssl_callbacks;

@@ -190,7 +190,10 @@ impl Ssl {
             settings.verify_store.clone_from(&theirs.verify_store);
             settings.chain_store.clone_from(&theirs.chain_store);
             settings.schemes.clone_from(&theirs.schemes);
+            settings.client_schemes.clone_from(&theirs.client_schemes);
             settings.security_level = theirs.security_level;
+            settings.certificate_flags = theirs.certificate_flags;
+            settings.callbacks.security = theirs.callbacks.security;
             settings.callbacks.certificate = theirs.callbacks.certificate;
             settings.callbacks.verify_chain = theirs.callbacks.verify_chain;
             // The context of sessions changes if it is still that of the old SSL_CTX.

@@ -4,8 +4,8 @@ use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
 use super::context_credentials::{
-    check_key, current_certificate, current_key, key_of, put_certificate, put_certificate_file,
-    put_chain_file, put_key, put_key_file, use_all, use_certificate, use_key,
+    Configured, check_key, current_certificate, current_key, key_of, put_certificate,
+    put_certificate_file, put_chain_file, put_key, put_key_file, use_all, use_key,
 };
 use super::{FAIL, bytes, text};
 use crate::connection::Ssl;
@@ -25,7 +25,7 @@ functions! {
     fn SSL_use_certificate_ASN1(ssl: &Ssl; der: *const c_uchar, length: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         match Certificate::from_der(unsafe { bytes(der, length) }) {
-            Some(certificate) => ssl.change(|settings| use_certificate(settings, certificate)),
+            Some(certificate) => put_certificate(&**ssl, Some(certificate)),
             None => FAIL,
         }
     }
@@ -83,6 +83,9 @@ functions! {
             (Certificate::share(certificate), Key::share(key), list::certificates(chain))
         };
         let Some(certificate) = certificate else { return FAIL };
+        if !ssl.allows(Some(&certificate), &chain) {
+            return FAIL;
+        }
         ssl.change(|settings| use_all(settings, certificate, key, chain))
     }
     fn SSL_check_private_key(ssl: &Ssl;) -> c_int = FAIL => {

@@ -59,6 +59,7 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         76 => ssl.with_info(|info| info.secure_renegotiation.into()).unwrap_or(0),
         122 => ssl.with_info(|info| info.extended_main_secret.into()).unwrap_or(-1),
         33 if larg == 0 => settings.mode.into(),
+        50 => c_long::try_from(settings.max_chain).unwrap_or(c_long::MAX),
         33 if i64::from(settings.mode) | larg == settings.mode.into() => settings.mode.into(),
         40 => settings.read_ahead.into(),
         // SAFETY: as this function's contract.

@@ -4,9 +4,10 @@ use core::ffi::c_long;
 use core::ptr;
 
 use super::key::Key;
-use crate::sys::evp::{EVP_PKEY_get_group_name, OBJ_txt2nid};
+use crate::sys::evp::{EVP_PKEY_get_group_name, EVP_PKEY_get_security_bits, OBJ_txt2nid};
 use crate::sys::x509::{
-    X509, X509_check_private_key, X509_free, X509_get0_pubkey, X509_up_ref, d2i_X509, i2d_X509,
+    X509, X509_check_private_key, X509_free, X509_get_extension_flags, X509_get_signature_info,
+    X509_get0_pubkey, X509_up_ref, d2i_X509, i2d_X509,
 };
 
 super::owned! {
@@ -68,6 +69,32 @@ impl Certificate {
             if found == 1 { OBJ_txt2nid(name.as_ptr().cast()) } else { 0 }
         };
         Some(number).filter(|number| *number != 0)
+    }
+
+    /// The strength of the public key in bits. -1 if it is unknown.
+    pub(crate) fn key_bits(&self) -> i32 {
+        // SAFETY: the certificate exists, and its key belongs to it.
+        unsafe {
+            let key = X509_get0_pubkey(self.as_ptr());
+            if key.is_null() { -1 } else { EVP_PKEY_get_security_bits(key) }
+        }
+    }
+
+    /// The strength of the signature in bits (-1 if it is unknown), and libcrypto's number of its
+    /// digest, or of the signature if it has no digest. `None` for a certificate that signs itself.
+    pub(crate) fn signature_strength(&self) -> Option<(i32, i32)> {
+        const SELF_SIGNED: u32 = 0x2000;
+        let (mut digest, mut algorithm, mut bits) = (0, 0, -1);
+        // SAFETY: the certificate exists, and the numbers are variables.
+        let known = unsafe {
+            if X509_get_extension_flags(self.as_ptr()) & SELF_SIGNED != 0 {
+                return None;
+            }
+            let (digest, algorithm, bits) = (&raw mut digest, &raw mut algorithm, &raw mut bits);
+            X509_get_signature_info(self.as_ptr(), digest, algorithm, bits, ptr::null_mut()) == 1
+        };
+        let bits = if known { bits } else { -1 };
+        Some((bits, if digest == 0 { algorithm } else { digest }))
     }
 
     /// The type of the public key, libcrypto's number of its algorithm. 0 if it cannot be decoded.

@@ -6,6 +6,7 @@
 use core::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use core::ptr;
 
+use super::security::Security;
 use crate::sys::x509::{PasswordCallback, VerifyCallback, X509_STORE_CTX};
 
 /// A function of a program with the pointer that it is called with.
@@ -90,6 +91,7 @@ pub(crate) type NotResumable = Option<unsafe extern "C" fn(SslPointer, c_int) ->
 pub(crate) struct Callbacks {
     pub(crate) verify: VerifyCallback,
     pub(crate) verify_chain: Callback<VerifyChain>,
+    pub(crate) security: Callback<Security>,
     pub(crate) password: Callback<PasswordCallback>,
     pub(crate) server_name: Callback<ServerName>,
     pub(crate) select_protocol: Callback<SelectProtocol>,

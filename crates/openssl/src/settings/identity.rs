@@ -1,10 +1,13 @@
 //! A certificate with its chain and its key, and the credentials made from them.
 
+use core::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::Credential;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tercel::wire::SignatureScheme;
 
+use super::security;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::store::Store;
@@ -22,8 +25,23 @@ pub(crate) struct Identity {
     credentials: Arc<Mutex<Vec<Made>>>,
 }
 
-/// A credential, or that none can be made, with the source of its chain.
-type Made = (ChainSource, Option<Arc<Credential>>);
+/// A credential that can be used, with the strength of its weakest key or signature.
+#[derive(Clone)]
+pub(crate) struct Usable {
+    pub(crate) credential: Arc<Credential>,
+    pub(crate) weakest: c_int,
+}
+
+/// What a credential is made from beside the identity.
+#[derive(Clone, PartialEq)]
+pub(crate) struct MadeFrom {
+    pub(crate) chain: ChainSource,
+    /// The schemes with which it may sign. `None`: all.
+    pub(crate) schemes: Option<Vec<SignatureScheme>>,
+}
+
+/// A credential, or that none can be made, with what it was made from.
+type Made = (MadeFrom, Option<Usable>);
 
 /// The most credentials that are remembered for one identity.
 const MOST_CREDENTIALS: usize = 4;
@@ -68,15 +86,15 @@ impl Identity {
     /// does not have. `chain` makes the chain from the source, unless the identity has its own.
     pub(crate) fn credential(
         &self,
-        source: &ChainSource,
+        source: &MadeFrom,
         chain: impl FnOnce(&ChainSource, &Certificate) -> Vec<Certificate>,
-    ) -> Option<Arc<Credential>> {
+    ) -> Option<Usable> {
         let known = self.made().iter().find(|(known, _)| known == source).cloned();
         if let Some((_, credential)) = known {
             return credential;
         }
         // Building a chain can call functions of the program, so nothing is locked.
-        let credential = self.make(|leaf| chain(source, leaf));
+        let credential = self.make(source.schemes.as_deref(), |leaf| chain(&source.chain, leaf));
         let mut made = self.made();
         if made.len() >= MOST_CREDENTIALS {
             made.remove(0);
@@ -91,8 +109,9 @@ impl Identity {
 
     fn make(
         &self,
+        schemes: Option<&[SignatureScheme]>,
         chain: impl FnOnce(&Certificate) -> Vec<Certificate>,
-    ) -> Option<Arc<Credential>> {
+    ) -> Option<Usable> {
         let (leaf, key) = (self.certificate.as_ref()?, self.key.as_ref()?);
         let chain = match &self.chain {
             Some(chain) => chain.clone(),
@@ -103,14 +122,23 @@ impl Identity {
             .map(|each| each.to_der().map(CertificateDer::from))
             .collect();
         let ders = ders?;
+        let weakest = security::weakest(leaf, &chain);
+        let usable = |credential: Credential| {
+            let credential = match schemes {
+                // The credential's own order remains, and its key decides what it can sign with.
+                Some(schemes) => credential.signature_schemes(schemes.to_vec()),
+                None => credential,
+            };
+            Usable { credential: Arc::new(credential), weakest }
+        };
         // A key that can be exported signs by Tercel's own code, which is faster. Others, of
         // engines and providers, sign by libcrypto.
         if let Some(pkcs8) = key.to_pkcs8() {
             let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pkcs8.as_slice()));
             if let Ok(credential) = Credential::new(ders.clone(), &der) {
-                return Some(Arc::new(credential));
+                return Some(usable(credential));
             }
         }
-        Credential::remote(ders).ok().map(Arc::new)
+        Credential::remote(ders).ok().map(usable)
     }
 }

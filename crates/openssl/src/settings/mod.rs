@@ -5,6 +5,7 @@ pub(crate) mod callbacks;
 pub(crate) mod identity;
 pub(crate) mod options;
 pub(crate) mod remembered;
+pub(crate) mod security;
 
 use core::ffi::{c_int, c_long};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -34,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) security_level: c_int,
     pub(crate) groups: Option<Vec<NamedGroup>>,
     pub(crate) schemes: Option<Vec<SignatureScheme>>,
+    /// The schemes of clients' signatures, if they differ from the others.
+    pub(crate) client_schemes: Option<Vec<SignatureScheme>>,
     /// Certificates and keys, one for each type of key.
     pub(crate) identities: Vec<Identity>,
     /// The index of the identity that was set last, to which chain certificates are added.
@@ -42,6 +45,12 @@ pub(crate) struct Settings {
     pub(crate) verify_store: Option<Store>,
     pub(crate) chain_store: Option<Store>,
     pub(crate) verify_mode: c_int,
+    /// The longest chain of a peer in bytes.
+    pub(crate) max_chain: usize,
+    /// The flags of certificates (`SSL_CTX_set_cert_flags`).
+    pub(crate) certificate_flags: u32,
+    /// Whether the program set a pre-shared key or a password of SRP, which are not supported.
+    pub(crate) wants_shared_secret: bool,
     pub(crate) session_context: Vec<u8>,
     pub(crate) session_timeout: c_long,
     pub(crate) client_authorities: Arc<Vec<Name>>,
@@ -99,12 +108,16 @@ impl Settings {
             security_level: DEFAULT_SECURITY_LEVEL,
             groups: None,
             schemes: None,
+            client_schemes: None,
             identities: Vec::new(),
             current: 0,
             extra_chain: Vec::new(),
             verify_store: None,
             chain_store: None,
             verify_mode: 0,
+            max_chain: DEFAULT_MAX_CHAIN,
+            certificate_flags: 0,
+            wants_shared_secret: false,
             session_context: Vec::new(),
             session_timeout: DEFAULT_TIMEOUT,
             client_authorities: Arc::default(),
@@ -146,6 +159,9 @@ impl Settings {
 
 /// Debian's default.
 const DEFAULT_SECURITY_LEVEL: c_int = 2;
+
+/// OpenSSL's default.
+const DEFAULT_MAX_CHAIN: usize = 100 << 10;
 
 /// The lifetime of sessions in seconds.
 pub(crate) const DEFAULT_TIMEOUT: c_long = 7200;

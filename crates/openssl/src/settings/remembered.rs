@@ -19,7 +19,7 @@ pub(crate) struct Inputs {
     pub(crate) versions: Vec<ProtocolVersion>,
     pub(crate) suites: Vec<CipherSuite>,
     pub(crate) groups: Option<Vec<NamedGroup>>,
-    pub(crate) schemes: Option<Vec<SignatureScheme>>,
+    pub(crate) schemes: Vec<SignatureScheme>,
     /// The application protocols: those of a client, or that which a server selected.
     pub(crate) protocols: Vec<Vec<u8>>,
     pub(crate) session_context: Vec<u8>,
@@ -31,7 +31,7 @@ pub(crate) struct Inputs {
     pub(crate) ticket_callback: (usize, bool),
     /// Other settings, as numbers.
     pub(crate) numbers: [i64; 6],
-    pub(crate) flags: [bool; 4],
+    pub(crate) flags: [bool; 5],
     /// The credentials of a server.
     pub(crate) credentials: Vec<Arc<Credential>>,
     pub(crate) authorities: Arc<Vec<Name>>,

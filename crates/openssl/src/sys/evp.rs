@@ -29,6 +29,7 @@ unsafe extern "C" {
     pub(crate) fn EVP_PKEY_up_ref(key: *mut EVP_PKEY) -> c_int;
     pub(crate) fn EVP_PKEY_free(key: *mut EVP_PKEY);
     pub(crate) fn EVP_PKEY_get_base_id(key: *const EVP_PKEY) -> c_int;
+    pub(crate) fn EVP_PKEY_get_security_bits(key: *const EVP_PKEY) -> c_int;
     pub(crate) fn EVP_PKEY_get_group_name(
         key: *const EVP_PKEY,
         name: *mut c_char,

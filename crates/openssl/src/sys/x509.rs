@@ -41,6 +41,14 @@ unsafe extern "C" {
     pub(crate) fn X509_up_ref(certificate: *mut X509) -> c_int;
     pub(crate) fn X509_free(certificate: *mut X509);
     pub(crate) fn X509_get0_pubkey(certificate: *const X509) -> *mut EVP_PKEY;
+    pub(crate) fn X509_get_extension_flags(certificate: *mut X509) -> u32;
+    pub(crate) fn X509_get_signature_info(
+        certificate: *mut X509,
+        digest: *mut c_int,
+        algorithm: *mut c_int,
+        bits: *mut c_int,
+        flags: *mut u32,
+    ) -> c_int;
     pub(crate) fn X509_get_subject_name(certificate: *const X509) -> *mut X509_NAME;
     pub(crate) fn X509_check_private_key(certificate: *const X509, key: *const EVP_PKEY) -> c_int;
     pub(crate) fn X509_NAME_dup(name: *const X509_NAME) -> *mut X509_NAME;
