@@ -100,6 +100,19 @@ same_as() { # FILE COMMAND...
     "$@" >"$work/same" && cmp "$work/same" "$file"
 }
 
+# Connects twice with the openssl program, and sends a text. The second connection has to resume the session of the
+# first.
+reuses() { # PORT TEXT FLAGS...
+    local p=$1 text=$2 turn
+    shift 2
+    for turn in out in; do
+        (sleep 0.3; printf '%b' "$text"; sleep 0.7) | timeout 20 openssl s_client "$@" -nocommands \
+            -connect "127.0.0.1:$p" "-sess_$turn" "$work/session" >"$work/$turn" 2>&1 || true
+    done
+    cat "$work/in"
+    grep -q '^Reused, TLSv1\.[23]' "$work/in"
+}
+
 try_curl() {
     is_wanted curl curl || return 0
     local p version
@@ -113,6 +126,20 @@ try_curl() {
             same_as "$work/big" on curl -sS --cacert "$work/root.pem" "https://localhost:$p/big"
         action curl "refuses the certificate of openssl, TLS $version" \
             refused "unable to get local issuer" on curl -sS --cacert "$work/other.pem" "https://localhost:$p/big"
+        stop_all
+        p=$(port)
+        (cd "$work" && exec openssl s_server -www -quiet -tls${version/./_} -accept "127.0.0.1:$p" -cert server.pem \
+            -key server.key -CAfile root.pem -Verify 2 -verify_return_error >"$work/server.log" 2>&1) &
+        started+=($!)
+        wait_for "$p"
+        local curl=(on curl -sS --cacert "$work/root.pem" -H "Connection: close")
+        local own=(--cert "$work/client.pem" --key "$work/client.key")
+        action curl "a client certificate, TLS $version" \
+            contains "CN *= *client" "${curl[@]}" "${own[@]}" "https://localhost:$p/"
+        action curl "resumes its session for a second page, TLS $version" \
+            contains "^Reused, TLSv$version" "${curl[@]}" "${own[@]}" "https://localhost:$p/" "https://localhost:$p/"
+        action curl "is refused without a certificate, TLS $version" \
+            refused "alert" "${curl[@]}" "https://localhost:$p/"
         stop_all
     done
 }
@@ -239,6 +266,11 @@ try_redis() {
     local client=(--cert "$work/client.pem" --key "$work/client.key")
     action redis "a value, with a client certificate" contains "OK" "${cli[@]}" "${client[@]}" set name value
     action redis "4 MB from standard input" redis_bulk "${cli[@]}" "${client[@]}"
+    local version
+    for version in 1_2 1_3; do
+        action redis "resumes a session of openssl, TLS ${version/_/.}" reuses "$p" "PING\r\n" "-tls$version" \
+            -cert "$work/client.pem" -key "$work/client.key"
+    done
     action redis "refuses a client without a certificate" redis_refuses "${cli[@]}"
     action redis "redis-cli refuses the certificate of the server" \
         refused "certificate verify failed" on redis-cli --tls -p "$p" --cacert "$work/other.pem" ping
@@ -265,11 +297,32 @@ try_memcached() {
     sleep 3
     action memcached "a value, for openssl" memcached_value "$p"
     stop_all
+    p=$(port)
+    start memcached -u root -l 127.0.0.1 -p "$p" -U 0 -Z -o ssl_session_cache \
+        -o "ssl_chain_cert=$work/server.pem,ssl_key=$work/server.key,ssl_ca_cert=$work/root.pem,ssl_verify_mode=2"
+    wait_for "$p"
+    sleep 3
+    local own=(-cert "$work/client.pem" -key "$work/client.key")
+    action memcached "a value with a client certificate" memcached_value "$p" "${own[@]}"
+    action memcached "refuses a client without a certificate" memcached_refuses "$p"
+    local version
+    for version in 1_2 1_3; do
+        action memcached "resumes a session of openssl, TLS ${version/_/.}" reuses "$p" "version\r\n" \
+            "-tls$version" "${own[@]}"
+    done
+    stop_all
 }
 
-memcached_value() {
+memcached_refuses() {
+    ! memcached_value "$@"
+}
+
+memcached_value() { # PORT FLAGS...
+    local p=$1
+    shift
     (printf 'set name 0 0 5\r\nvalue\r\n'; sleep 0.5; printf 'get name\r\nquit\r\n'; sleep 0.5) |
-        timeout 20 openssl s_client -quiet -connect "127.0.0.1:$1" -CAfile "$work/root.pem" -verify_return_error >"$work/memcached" 2>&1 || true
+        timeout 20 openssl s_client -quiet "$@" -connect "127.0.0.1:$p" -CAfile "$work/root.pem" \
+            -verify_return_error >"$work/memcached" 2>&1 || true
     cat "$work/memcached"
     grep -q "^STORED" "$work/memcached" && grep -q "^value" "$work/memcached"
 }
@@ -303,6 +356,8 @@ END
         action haproxy "a page over HTTP/2, TLS $version" contains "TLSv$version 0" "${curl[@]}" "https://localhost:$p/"
         action haproxy "a client certificate, TLS $version" contains "client" \
             "${curl[@]}" --cert "$work/client.pem" --key "$work/client.key" "https://localhost:$q/"
+        action haproxy "resumes a session of openssl, TLS $version" \
+            reuses "$p" "GET / HTTP/1.0\r\n\r\n" "-tls${version/./_}"
         action haproxy "refuses an unknown client certificate, TLS $version" refused "alert" \
             "${curl[@]}" --cert "$work/other.pem" --key "$work/other.key" "https://localhost:$q/"
     done
@@ -348,11 +403,37 @@ for turn in range(2):
     session = connection.session
     connection.unwrap().close()
 thread.join()
+
+# Each side refuses a certificate of another root.
+def refuses(client_certificate, client_root, side):
+    one = ssl.create_default_context(cafile=folder + "/" + client_root)
+    one.load_cert_chain(folder + "/" + client_certificate + ".pem", folder + "/" + client_certificate + ".key")
+    one.minimum_version = one.maximum_version = version
+    failures = {}
+
+    def accept():
+        try:
+            server.wrap_socket(listener.accept()[0], server_side=True).recv(1)
+        except ssl.SSLError as error:
+            failures["server"] = error.reason
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        with one.wrap_socket(socket.create_connection(listener.getsockname()), server_hostname="localhost") as peer:
+            peer.recv(1)
+    except ssl.SSLError as error:
+        failures["client"] = error.reason
+    thread.join()
+    assert failures.get(side) == "CERTIFICATE_VERIFY_FAILED", failures
+
+refuses("client", "other.pem", "client")
+refuses("other", "root.pem", "server")
 print(sys.argv[2], "ok")
 END
     local version
     for version in TLSv1_2 TLSv1_3; do
-        action python "echo and resumption with a client certificate, $version" \
+        action python "echo and resumption with client certificates, refusals, $version" \
             contains "ok" on /usr/bin/python3 "$work/test.py" "$work" "$version"
     done
 }
@@ -425,7 +506,8 @@ try_stunnel() {
         cat >"$work/stunnel.conf" <<END
 foreground = yes
 pid =
-debug = warning
+debug = info
+output = $work/stunnel.log
 sslVersion = TLSv$version
 [server]
 accept = 127.0.0.1:$q
@@ -446,6 +528,7 @@ checkHost = localhost
 END
         (cd "$work" && exec /usr/bin/python3 -m http.server --bind 127.0.0.1 "$plain" >"$work/plain.log" 2>&1) &
         started+=($!)
+        rm -f "$work/stunnel.log"
         start stunnel4 "$work/stunnel.conf"
         wait_for "$plain"
         wait_for "$q"
@@ -453,6 +536,8 @@ END
         action stunnel "a page through both sides with certificates, TLS $version" \
             same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
         action stunnel "a second page, TLS $version" same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
+        action stunnel "both sides resumed the session, TLS $version" \
+            contains "^2$" grep -c "previous session reused" "$work/stunnel.log"
         action stunnel "refuses an unknown client certificate, TLS $version" stunnel_refuses "$q"
         stop_all
     done
@@ -488,6 +573,8 @@ END
         local own=(--cert "$work/client.pem" --key "$work/client.key")
         action mosquitto "a retained message with client certificates, TLS $version" \
             mosquitto_message "version $version" "${flags[@]}" --cafile "$work/root.pem" "${own[@]}"
+        action mosquitto "resumes a session of openssl, TLS $version" \
+            reuses "$p" "" "-tls${version/./_}" -cert "$work/client.pem" -key "$work/client.key"
         action mosquitto "refuses a client without a certificate, TLS $version" \
             refused "error\|lost\|refused" on mosquitto_pub "${flags[@]}" --cafile "$work/root.pem" -m x
         action mosquitto "the client refuses the certificate, TLS $version" \
@@ -529,9 +616,30 @@ const connect = turn => {
 };
 server.listen(0, () => connect(0));
 END
+    cat >"$work/refused.js" <<'END'
+const fs = require("fs"), tls = require("tls");
+const [folder, version] = process.argv.slice(2), read = name => fs.readFileSync(folder + "/" + name);
+const only = { minVersion: version, maxVersion: version };
+const server = tls.createServer({ ...only, ca: read("root.pem"), cert: read("server.pem"), key: read("server.key"),
+    requestCert: true, rejectUnauthorized: true }, socket => socket.end("data"));
+server.on("tlsClientError", () => {});
+// A client that does not trust the server, and one that the server does not trust.
+const attempt = (ca, name) => new Promise(resolve => {
+    const socket = tls.connect({ ...only, ca: read(ca), port: server.address().port, host: "localhost",
+        cert: read(name + ".pem"), key: read(name + ".key") });
+    socket.on("data", () => resolve("data"));
+    socket.on("error", error => resolve(error.code));
+});
+server.listen(0, async () => {
+    console.log(await attempt("other.pem", "client"), await attempt("root.pem", "other"), await attempt("root.pem", "client"));
+    process.exit();
+});
+END
     for version in TLSv1.2 TLSv1.3; do
         action node "resumption with a client certificate, $version" \
             contains "ok" on node "$work/test.js" "$work" "$version"
+        action node "refusals on both sides, $version" \
+            contains "UNABLE_TO_VERIFY_LEAF_SIGNATURE ERR_SSL_.*ALERT.* data$" on node "$work/refused.js" "$work" "$version"
     done
 }
 
