@@ -44,8 +44,10 @@ impl Ssl {
         self.inform(self.side_bits() | CB_LOOP, 1);
     }
 
+    /// Reports the end of the handshake. The program may read and write in its function, as Node
+    /// does.
     pub(crate) fn report_done(&self) {
-        self.inform(CB_HANDSHAKE_DONE, 1);
+        self.with_io_allowed(|| self.inform(CB_HANDSHAKE_DONE, 1));
     }
 
     /// Reports that a call of the handshake returns.

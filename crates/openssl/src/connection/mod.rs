@@ -214,6 +214,20 @@ impl Ssl {
         self.as_reader(|| self.as_writer(operation)).flatten()
     }
 
+    /// Runs `body`, which calls the program, inside of an operation that reads or writes and that
+    /// has come to a state in which the program may do both. No cell may be borrowed or taken.
+    pub(crate) fn with_io_allowed<T>(&self, body: impl FnOnce() -> T) -> T {
+        struct Marks<'a>(&'a Ssl, bool, bool);
+        impl Drop for Marks<'_> {
+            fn drop(&mut self) {
+                self.0.reading.set(self.1);
+                self.0.writing.set(self.2);
+            }
+        }
+        let _marks = Marks(self, self.reading.replace(false), self.writing.replace(false));
+        body()
+    }
+
     /// Runs `body` with the established connection. `None` before the end of the handshake.
     pub(crate) fn with_connection<T>(&self, body: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         match &mut *self.stage.borrow_mut() {

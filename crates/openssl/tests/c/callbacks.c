@@ -57,6 +57,36 @@ static void on_info(const SSL *ssl, int where, int value) {
     ends += where == SSL_CB_HANDSHAKE_DONE;
 }
 
+static int written, seen[2];
+
+/* At the end of the handshake the program may already write and read. */
+static void on_done(const SSL *ssl, int where, int value) {
+    char text[4];
+    (void)value;
+    if (where != SSL_CB_HANDSHAKE_DONE)
+        return;
+    written += SSL_write((SSL *)ssl, "data", 4) == 4;
+    seen[SSL_is_server(ssl)] += SSL_read((SSL *)ssl, text, 4) == 4;
+}
+
+static void io_at_the_end(int version) {
+    struct pair pair = new_pair(version, 1 << 14);
+    char text[4];
+    written = seen[0] = seen[1] = 0;
+    SSL_set_info_callback(pair.client, on_done);
+    SSL_set_info_callback(pair.server, on_done);
+    /* The handshake is continued by reading. */
+    for (int i = 0; i < 20 && seen[0] + seen[1] < 2; i++) {
+        SSL *ssl = i % 2 ? pair.server : pair.client;
+        int count = SSL_read(ssl, text, 4);
+        CHECK(count == 4 || SSL_get_error(ssl, count) == SSL_ERROR_WANT_READ);
+        seen[i % 2] += count == 4;
+    }
+    CHECK(written == 2 && seen[0] == 1 && seen[1] == 1);
+    CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
 void test_callbacks(void) {
     int times = 0;
     SSL_CTX *server_ctx = server_context(0), *other_ctx = server_context(0);
@@ -88,6 +118,9 @@ void test_callbacks(void) {
     CHECK(ERR_peek_error() == 0);
     free_pair(&pair);
     SSL_CTX_free(other_ctx);
+
+    io_at_the_end(TLS1_2_VERSION);
+    io_at_the_end(TLS1_3_VERSION);
 
     /* Another name than the certificate has. */
     pair = new_pair(0, 1 << 14);
