@@ -96,8 +96,8 @@ static AFTER_CHANGE: &[(Side, Direction, c_int, &CStr)] = {
 impl Ssl {
     /// Whether the program wants to see messages, or the states after them.
     pub(crate) fn sees_messages(&self) -> bool {
-        let callbacks = self.settings().callbacks;
-        callbacks.message.function.is_some() || callbacks.info.is_some()
+        let settings = self.settings();
+        settings.callbacks.message.function.is_some() || settings.callbacks.info.is_some()
     }
 
     /// Sees a message inside of a step.

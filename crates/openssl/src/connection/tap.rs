@@ -34,20 +34,25 @@ pub(crate) struct Message {
 }
 
 /// What one step left.
-#[derive(Default)]
 pub(crate) struct Tapped {
+    /// `None`: nothing, as most steps of an established connection.
+    left: Option<Box<Left>>,
+    /// The result of verification in a session that a server found.
+    pub(crate) found_result: Option<i64>,
+}
+
+#[derive(Default)]
+struct Left {
     messages: Vec<Message>,
     key_log: Vec<Zeroizing<String>>,
     sessions: Vec<(ClientSession, UnixTime)>,
     server_sessions: Vec<MadeSession>,
     /// Names of sessions of a server that must not be resumed any more.
     removed: Vec<Vec<u8>>,
-    /// The result of verification in a session that a server found.
-    pub(crate) found_result: Option<i64>,
 }
 
 thread_local! {
-    static TAPPED: RefCell<Tapped> = RefCell::default();
+    static LEFT: RefCell<Option<Box<Left>>> = const { RefCell::new(None) };
     /// The connection of the step that this thread runs.
     static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
 }
@@ -56,7 +61,7 @@ thread_local! {
 /// a program's function that uses another connection, leaves nothing in the outer one.
 struct Step<'a> {
     outer: *const Ssl,
-    outer_tapped: Tapped,
+    outer_left: Option<Box<Left>>,
     outer_results: Results,
     _ssl: PhantomData<&'a Ssl>,
 }
@@ -66,7 +71,7 @@ impl<'a> Step<'a> {
         let own = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
         Self {
             outer: CURRENT.replace(ssl),
-            outer_tapped: TAPPED.take(),
+            outer_left: LEFT.take(),
             outer_results: tickets::exchange_results(Results { own, found: None }),
             _ssl: PhantomData,
         }
@@ -74,14 +79,14 @@ impl<'a> Step<'a> {
 
     fn end(self) -> Tapped {
         let found_result = tickets::exchange_results(Results::default()).found;
-        Tapped { found_result, ..TAPPED.take() }
+        Tapped { left: LEFT.take(), found_result }
     }
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
         CURRENT.set(self.outer);
-        TAPPED.replace(core::mem::take(&mut self.outer_tapped));
+        LEFT.replace(self.outer_left.take());
         tickets::exchange_results(self.outer_results);
     }
 }
@@ -94,22 +99,27 @@ pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
     unsafe { ssl.as_ref() }.map(body)
 }
 
+/// Adds something to what the step leaves.
+fn leave(add: impl FnOnce(&mut Left)) {
+    LEFT.with_borrow_mut(|left| add(left.get_or_insert_default()));
+}
+
 /// Adds a session that a server made for its cache.
 pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
     let session = (id.to_vec(), Zeroizing::new(core.to_vec()));
-    TAPPED.with_borrow_mut(|tapped| tapped.server_sessions.push(session));
+    leave(|left| left.server_sessions.push(session));
 }
 
 /// Adds the name of a session that a server must not resume any more.
 pub(crate) fn add_removed(id: &[u8]) {
     if !CURRENT.get().is_null() {
-        TAPPED.with_borrow_mut(|tapped| tapped.removed.push(id.to_vec()));
+        leave(|left| left.removed.push(id.to_vec()));
     }
 }
 
 /// Adds a message that the program wants to see.
 pub(crate) fn add_message(message: Message) {
-    TAPPED.with_borrow_mut(|tapped| tapped.messages.push(message));
+    leave(|left| left.messages.push(message));
 }
 
 /// The key log of configurations whose context has a function for it.
@@ -119,7 +129,7 @@ impl KeyLog for TapKeyLog {
     fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]) {
         let secret = Zeroizing::new(hex(secret));
         let line = Zeroizing::new(format!("{label} {} {}", hex(client_random), *secret));
-        TAPPED.with_borrow_mut(|tapped| tapped.key_log.push(line));
+        leave(|left| left.key_log.push(line));
     }
 }
 
@@ -148,7 +158,7 @@ impl ClientSessionStore for TapStore {
     }
 
     fn put_session(&self, _: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
-        TAPPED.with_borrow_mut(|tapped| tapped.sessions.push((session, expires)));
+        leave(|left| left.sessions.push((session, expires)));
     }
 }
 
@@ -173,13 +183,15 @@ impl Ssl {
 
     /// Passes on what a step left.
     pub(crate) fn deliver(&self, tapped: Tapped) {
-        self.deliver_messages(tapped.messages);
-        self.deliver_key_log(tapped.key_log);
-        for (session, expires) in tapped.sessions {
+        let Some(left) = tapped.left else { return };
+        let Left { messages, key_log, sessions, server_sessions, removed } = *left;
+        self.deliver_messages(messages);
+        self.deliver_key_log(key_log);
+        for (session, expires) in sessions {
             self.deliver_session(&session, expires);
         }
-        self.made.borrow_mut().extend(tapped.server_sessions);
-        tapped.removed.into_iter().for_each(|id| self.deliver_removed(id));
+        self.made.borrow_mut().extend(server_sessions);
+        removed.into_iter().for_each(|id| self.deliver_removed(id));
     }
 
     /// Removes a session of a server from the program's cache, too.
@@ -208,6 +220,9 @@ impl Ssl {
     }
 
     fn deliver_key_log(&self, lines: Vec<Zeroizing<String>>) {
+        if lines.is_empty() {
+            return;
+        }
         let Some(function) = self.context().settings().callbacks.key_log else { return };
         for mut line in lines {
             line.push('\0');
