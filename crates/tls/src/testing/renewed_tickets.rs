@@ -32,6 +32,8 @@ use crate::resumption::client_memory_store::ClientMemoryStore;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
+use crate::resumption::tickets::TicketSealer;
+use crate::resumption::tickets::rotating::RotatingTickets;
 use crate::{ClientConfig, ServerConfig};
 
 const BEGIN: u64 = 1_800_000_000;
@@ -89,16 +91,22 @@ impl TestClient {
     fn first_visit(&self, mut server: Handshake) {
         let mut client = Handshake::client(self.config.clone(), name());
         let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
+        let (mut client_ended, mut server_ended) = (false, false);
         for _ in 0..3 {
             let mut out = Vec::new();
-            client.advance(&mut to_client, &mut out).unwrap();
+            if !client_ended {
+                let next = client.advance(&mut to_client, &mut out).unwrap();
+                client_ended = matches!(next, Next::Connected(_));
+            }
             to_server.extend(&out);
             out.clear();
-            if !to_server.is_empty() {
-                server.advance(&mut to_server, &mut out).unwrap();
+            if !to_server.is_empty() && !server_ended {
+                let next = server.advance(&mut to_server, &mut out).unwrap();
+                server_ended = matches!(next, Next::Connected(_));
                 to_client.extend(&out);
             }
         }
+        assert!(client_ended && server_ended);
     }
 
     /// Connects to a server that resumes the session.
