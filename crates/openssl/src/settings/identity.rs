@@ -32,7 +32,7 @@ pub(crate) struct Usable {
     pub(crate) weakest: c_int,
 }
 
-/// What a credential is made from beside the identity.
+/// What a credential is made from, in addition to the identity.
 #[derive(Clone, PartialEq)]
 pub(crate) struct MadeFrom {
     pub(crate) chain: ChainSource,
