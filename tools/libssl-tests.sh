@@ -8,7 +8,7 @@
 # FOLDER has libssl.so.3. Each DIR has the sources of the suite: a checkout of nginx/nginx-tests, which needs perl with
 # IO::Socket::SSL, and the source packages of the programs that the system has. BINARY is an nginx with the modules for
 # TLS (http, mail, stream) built in; without it, the system's is used. curl's sources are built in the folder, with the
-# system's OpenSSL and --enable-debug, which some cases need. Redis needs tcl-tls, PostgreSQL libipc-run-perl and
+# system's OpenSSL; some cases need --enable-debug, too. Redis needs tcl-tls, PostgreSQL libipc-run-perl and
 # postgresql-server-dev. For each file of nginx-tests: how many tests passed, failed and were skipped, and the marks
 # of a file that did not finish. For the others: the differences between both libraries, and how many were ok.
 set -euo pipefail
