@@ -22,8 +22,8 @@ use crate::sys::crypto::{CRYPTO_get_ex_new_index, EX_INDEX_X509_STORE_CTX};
 use crate::sys::x509::{
     V_ERR_UNSPECIFIED, V_OK, X509_STORE_CTX_get_error, X509_STORE_CTX_get0_param,
     X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_STORE_CTX_set_default,
-    X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb, X509_VERIFY_PARAM_set_auth_level,
-    X509_VERIFY_PARAM_set1, X509_verify_cert,
+    X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb, X509_VERIFY_PARAM_move_peername,
+    X509_VERIFY_PARAM_set_auth_level, X509_VERIFY_PARAM_set1, X509_verify_cert,
 };
 
 /// The index under which a verification refers to its connection.
@@ -127,6 +127,8 @@ impl Ssl {
                 None => X509_verify_cert(context),
             });
             self.verify_result.set(X509_STORE_CTX_get_error(context).into());
+            // The name that matched, for the program.
+            X509_VERIFY_PARAM_move_peername(self.parameters.as_ptr(), param);
             let found = Certificates::from_raw(X509_STORE_CTX_get1_chain(context));
             let found = found.map(|found| list::certificates(found.as_ptr()));
             self.verified_chain.replace(found.unwrap_or_default());

@@ -158,6 +158,10 @@ unsafe extern "C" {
         param: *mut X509_VERIFY_PARAM,
         flags: core::ffi::c_uint,
     );
+    pub(crate) fn X509_VERIFY_PARAM_move_peername(
+        to: *mut X509_VERIFY_PARAM,
+        from: *mut X509_VERIFY_PARAM,
+    );
     pub(crate) fn X509_VERIFY_PARAM_get0_peername(param: *const X509_VERIFY_PARAM)
     -> *const c_char;
     pub(crate) fn X509_VERIFY_PARAM_set_purpose(

@@ -108,6 +108,7 @@ void test_callbacks(void) {
     CHECK(SSL_get_error(pair.server, -1) == SSL_ERROR_WANT_X509_LOOKUP);
     CHECK(shake(&pair));
     CHECK(SSL_get_SSL_CTX(pair.server) == other_ctx);
+    CHECK(strcmp(SSL_get0_peername(pair.client), "server.test") == 0);
     /* The callbacks before the one that is repeated are called again, as documented. */
     CHECK(strcmp(order, "hnchncp") == 0 || strcmp(order, "hnccp") == 0);
     const unsigned char *protocol;
