@@ -265,7 +265,12 @@ curl_suite() { # BUILD
             /^(PASS|FAIL|SKIP): / {
                 name = $2
                 result = $1 == "PASS:" ? "ok" : $1 == "FAIL:" ? "FAILED" : "skip"
+                seen[name]
                 print name "\t" result
+            }
+            # A case that fails early has no line of its own.
+            /^TESTFAIL: These test cases failed:/ {
+                for (at = 6; at <= NF; at++) if (!($at in seen)) print $at "\tFAILED"
             }' "$folder/log" >"$folder/rows"
     done
     compare "curl runtests, cases of TLS" curl
