@@ -46,6 +46,20 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
+#[cfg(all(
+    feature = "fips",
+    any(
+        feature = "aes-gcm-kernel",
+        feature = "chacha20-poly1305-kernel",
+        feature = "hash-lanes",
+        feature = "rsa-kernel"
+    )
+))]
+compile_error!(
+    "the feature `fips` excludes the kernels and `hash-lanes`, which are outside AWS-LC's FIPS \
+     module: set `default-features = false`"
+);
+
 mod aead;
 mod algorithm;
 #[allow(unsafe_code)]
@@ -55,6 +69,7 @@ mod der;
 #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 pub mod deterministic;
 mod error;
+mod fips;
 mod hash;
 mod header_protection;
 mod hkdf;
@@ -86,6 +101,7 @@ pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
 pub use backend::wiped_future::WipedFuture;
 pub use batch::{Mac, hash_lanes, mac_batch, use_hash_lanes};
 pub use error::CryptoError;
+pub use fips::{FipsModule, fips_module};
 pub use hash::{Digest, Hash, sha1_name};
 pub use header_protection::HeaderProtectionKey;
 pub use hkdf::{Expansion, Prk, expand_batch, hkdf_extract};

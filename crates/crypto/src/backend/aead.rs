@@ -6,7 +6,7 @@
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::evp_aead;
 #[cfg(kernel_aes_gcm)]

@@ -5,7 +5,7 @@
 
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::handle::Handle;
 use super::{append, check};

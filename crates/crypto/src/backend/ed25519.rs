@@ -2,7 +2,7 @@
 //!
 //! See `signing_key.rs` and `public_key.rs` above.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use crate::error::CryptoError;

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]

@@ -3,7 +3,7 @@
 use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::non_null;
 use crate::error::CryptoError;

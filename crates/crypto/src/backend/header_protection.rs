@@ -5,7 +5,7 @@
 use core::ffi::c_uint;
 use core::mem::MaybeUninit;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::memory::cleanse;
 use crate::error::CryptoError;

@@ -4,7 +4,7 @@
 //! caller passes the sender's ephemeral key, so that tests can reproduce it; AWS-LC's own
 //! `EVP_HPKE_CTX_setup_sender` draws as many bytes and continues with the same function.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use super::handle::Handle;
@@ -182,8 +182,10 @@ fn kdf_of(hash: HashAlgorithm) -> Result<*const lc::EVP_HPKE_KDF, CryptoError> {
     unsafe {
         match hash {
             HashAlgorithm::Sha256 => Ok(lc::EVP_hpke_hkdf_sha256()),
+            #[cfg(not(feature = "fips"))]
             HashAlgorithm::Sha384 => Ok(lc::EVP_hpke_hkdf_sha384()),
-            HashAlgorithm::Sha512 => Err(CryptoError::Unsupported),
+            // The FIPS module has no HKDF-SHA384 for HPKE.
+            _ => Err(CryptoError::Unsupported),
         }
     }
 }

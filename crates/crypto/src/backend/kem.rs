@@ -10,7 +10,7 @@
 
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use super::handle::Handle;

@@ -2,7 +2,7 @@
 //!
 //! See `memory.rs` and `random.rs` above.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use crate::error::CryptoError;

@@ -5,7 +5,7 @@
 
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::handle::Handle;
 use super::{append, check};
@@ -54,11 +54,15 @@ pub(crate) struct MlDsaKey {
 impl MlDsaKey {
     /// The key of a parsed container.
     pub(super) fn adopt(key: Handle<lc::EVP_PKEY>) -> Result<Self, CryptoError> {
-        // SAFETY: the key is valid.
-        let nid = unsafe { lc::EVP_PKEY_pqdsa_get_type(key.as_ptr()) };
+        let mut len = 0;
+        // SAFETY: the key is valid; without an output only the length is written.
+        let code =
+            unsafe { lc::EVP_PKEY_get_raw_public_key(key.as_ptr(), ptr::null_mut(), &raw mut len) };
+        check(code, CryptoError::Unsupported)?;
+        // The FIPS module has no function that returns the parameter set. The lengths differ.
         let all = [ParameterSet::MlDsa44, ParameterSet::MlDsa65, ParameterSet::MlDsa87];
-        let set = all.into_iter().find(|set| set.nid() == nid).ok_or(CryptoError::Unsupported)?;
-        Ok(Self { key, set })
+        let set = all.into_iter().find(|set| set.public_key_len() == len);
+        Ok(Self { key, set: set.ok_or(CryptoError::Unsupported)? })
     }
 
     /// A public key from its raw bytes.

@@ -42,6 +42,8 @@ mod client_requests;
 pub(crate) mod ec;
 pub(crate) mod ed25519;
 mod evp_aead;
+#[cfg(feature = "fips")]
+pub(crate) mod fips;
 pub(crate) mod handle;
 pub(crate) mod header_protection;
 pub(crate) mod hpke;
@@ -62,6 +64,12 @@ pub(crate) mod x25519;
 
 use core::ffi::c_int;
 use core::ptr::NonNull;
+
+/// The bindings of AWS-LC: the library itself, or its FIPS module.
+#[cfg(feature = "fips")]
+use aws_lc_fips_sys as lc;
+#[cfg(not(feature = "fips"))]
+use aws_lc_sys as lc;
 
 use crate::error::CryptoError;
 
@@ -94,7 +102,7 @@ fn append(
 #[cold]
 fn failed(error: CryptoError) -> CryptoError {
     // SAFETY: the call changes only the error queue of the calling thread.
-    unsafe { aws_lc_sys::ERR_clear_error() };
+    unsafe { lc::ERR_clear_error() };
     error
 }
 
@@ -112,7 +120,7 @@ mod tests {
         assert!(Pkcs12::open(b"no file", "").is_err());
         assert!(PublicKey::from_raw(KeyKind::EcdsaP256, &[4; 65]).is_err());
         // SAFETY: the call only reads the error queue of the calling thread.
-        assert_eq!(unsafe { aws_lc_sys::ERR_peek_error() }, 0);
+        assert_eq!(unsafe { lc::ERR_peek_error() }, 0);
     }
 
     #[test]

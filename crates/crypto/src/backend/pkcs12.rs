@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_void};
 use core::ptr;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::failed;
 use super::handle::{Bytes, Handle, Object};

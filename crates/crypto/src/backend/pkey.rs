@@ -3,7 +3,7 @@
 //! A container is parsed into the concrete key inside. `signing_key.rs` and `public_key.rs` above
 //! check whether a key is strong enough.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use super::ec::EcKey;

@@ -3,7 +3,7 @@
 //! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. Keys that
 //! `kernels/rsa` supports use its operations, and the others AWS-LC's.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::handle::{Bytes, Handle};
 #[cfg(kernel_rsa)]

@@ -10,7 +10,7 @@
 
 use core::mem::MaybeUninit;
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::memory::cleanse;
 

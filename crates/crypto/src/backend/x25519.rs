@@ -2,7 +2,7 @@
 //!
 //! See `key_exchange.rs` above.
 
-use aws_lc_sys as lc;
+use super::lc;
 
 use super::check;
 use super::handle::{Handle, Object};

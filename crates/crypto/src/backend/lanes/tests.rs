@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use std::time::Instant;
 
-use aws_lc_sys as lc;
+use crate::backend::lc;
 
 use super::*;
 use crate::batch::{Job, Jobs, MAX_BATCH};

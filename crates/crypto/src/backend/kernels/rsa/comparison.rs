@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use aws_lc_sys as lc;
+use crate::backend::lc;
 
 use super::avx512::Avx512;
 use super::convert::{read_bytes, reduce, write_bytes};

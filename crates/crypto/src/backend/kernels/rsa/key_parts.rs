@@ -1,6 +1,6 @@
 //! The numbers of AWS-LC's keys that the kernel needs.
 
-use aws_lc_sys as lc;
+use crate::backend::lc;
 
 use super::number::{MODULUS_LEN, PRIME_LEN};
 use crate::backend::check;

@@ -2,7 +2,7 @@
 //!
 //! See `self_test.rs`, which compares them at run time.
 
-use aws_lc_sys as lc;
+use crate::backend::lc;
 
 use super::key_parts::{KeyParts, parts_for_kernel};
 use super::number::MODULUS_LEN;

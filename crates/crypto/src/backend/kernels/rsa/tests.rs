@@ -12,7 +12,7 @@ mod verification;
 
 use core::ptr;
 
-use aws_lc_sys as lc;
+use crate::backend::lc;
 
 use super::avx512::Avx512;
 use super::number::Number;
