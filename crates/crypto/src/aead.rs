@@ -3,7 +3,8 @@
 //! Each operation writes its result to the caller's buffer. Only [`AeadKey::seal`] copies its input
 //! to that buffer first, if there are extra bytes and AWS-LC computes ChaCha20-Poly1305. The
 //! caller must never use a nonce twice with one key. See `backend/evp_aead.rs` for the calls of
-//! AWS-LC.
+//! AWS-LC, `record_key.rs` for the keys of records, and `random_nonce_key.rs` for a key with random
+//! nonces.
 
 use core::fmt;
 
@@ -158,13 +159,13 @@ pub fn has_fast_aes() -> bool {
 }
 
 #[inline]
-fn sealed_len(input: usize, extra: usize, room: usize) -> Result<usize, CryptoError> {
+pub(crate) fn sealed_len(input: usize, extra: usize, room: usize) -> Result<usize, CryptoError> {
     let total = input.checked_add(extra).and_then(|sum| sum.checked_add(AeadAlgorithm::TAG_LEN));
     total.filter(|total| *total <= room).ok_or(CryptoError::BufferTooSmall)
 }
 
 #[inline]
-fn opened_len(sealed: &[u8]) -> Result<usize, CryptoError> {
+pub(crate) fn opened_len(sealed: &[u8]) -> Result<usize, CryptoError> {
     // An input shorter than a tag cannot be authentic, and must give the same error as a forgery.
     sealed.len().checked_sub(AeadAlgorithm::TAG_LEN).ok_or(CryptoError::Rejected)
 }

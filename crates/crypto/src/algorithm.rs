@@ -60,3 +60,24 @@ impl AeadAlgorithm {
         }
     }
 }
+
+/// How the nonces of records are made. Each is used once, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RecordNonces {
+    /// TLS 1.3: the IV XOR the sequence number. RFC 9846 5.3
+    Tls13,
+    /// TLS 1.2: with AES-GCM four fixed bytes, then eight that rise, such as the sequence number.
+    /// RFC 5288 3
+    Tls12,
+}
+
+impl RecordNonces {
+    /// Whether the first record sealed with a key must have sequence number 0. This is so for
+    /// AES-GCM in TLS 1.3 if AWS-LC is its FIPS module, which takes the first nonce as the IV.
+    #[must_use]
+    pub const fn begin_at_zero(self, algorithm: AeadAlgorithm) -> bool {
+        cfg!(feature = "fips")
+            && matches!(self, Self::Tls13)
+            && matches!(algorithm, AeadAlgorithm::Aes128Gcm | AeadAlgorithm::Aes256Gcm)
+    }
+}

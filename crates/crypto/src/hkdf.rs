@@ -52,6 +52,15 @@ impl Prk {
     #[inline]
     pub fn expand(&self, info: &[&[u8]], out: &mut [u8]) {
         assert!(out.len() <= self.max_output_len(), "HKDF-Expand of {} bytes", out.len());
+        #[cfg(feature = "fips")]
+        self.0.stored().expand(info, out);
+        #[cfg(not(feature = "fips"))]
+        self.expand_by_macs(info, out);
+    }
+
+    #[cfg(not(feature = "fips"))]
+    #[inline]
+    fn expand_by_macs(&self, info: &[&[u8]], out: &mut [u8]) {
         let hash_len = self.0.algorithm().output_len();
         let (mut done, mut index) = (0, 1_u8);
         while done < out.len() {

@@ -1,37 +1,29 @@
 //! HMAC, RFC 2104, with keys that are prepared once and used often.
 //!
-//! A key is hashed when it is made, and not again for each message. See `hkdf.rs` and `prf.rs`,
-//! which compute many MACs with one key.
-//!
-//! # The form of a key
-//!
-//! HMAC hashes a block with the padded key before the message, and another such block before the
-//! inner digest. A key is stored as the two chaining values after those blocks. A MAC starts from
-//! each of them in turn, in one context on the stack, which is then wiped. AWS-LC offers two other
-//! ways. All three were timed in one run of `just bench-crypto` (Xeon with SHA extensions, a busy
-//! machine: only the ratios count), for a message as long as the digest:
-//!
-//! | way | kept | SHA-256 | SHA-384 |
-//! |---|---:|---:|---:|
-//! | `HMAC_CTX`, restarted by `HMAC_Init_ex` | 1224 B | 160 ns | 558 ns |
-//! | `HMAC_Init_from_precomputed_key` | 64 or 128 B | 218 ns | 642 ns |
-//! | chaining values (this) | 64 or 128 B | 145 ns | 517 ns |
-//!
-//! A stored `HMAC_CTX` is too large for a handshake that has several keys. A precomputed key makes
-//! each MAC clear and wipe a context of 1224 bytes.
+//! See `hmac/pads.rs` for the form of a key, `hkdf.rs` and `prf.rs`, which compute many MACs with
+//! one key, and `hmac/module_key.rs` for AWS-LC's FIPS module.
+
+#[cfg(feature = "fips")]
+mod module_key;
+#[cfg(not(feature = "fips"))]
+mod pads;
 
 use core::fmt;
 
 use crate::algorithm::HashAlgorithm;
-use crate::backend::lanes::{self, Instructions, Lane};
-use crate::backend::memory::wipe_words;
 use crate::backend::secret::Secret;
-use crate::backend::sha::{Context, Sha256, Sha512};
-use crate::hash::{Digest, Hash};
-use crate::memory::{constant_time_eq, wipe};
+use crate::hash::Digest;
+use crate::memory::constant_time_eq;
 
-/// An HMAC key in the form of its two chaining values, wiped on drop.
-pub struct HmacKey(Pads);
+#[cfg(feature = "fips")]
+use module_key::ModuleKey as Stored;
+#[cfg(not(feature = "fips"))]
+use pads::Pads as Stored;
+#[cfg(not(feature = "fips"))]
+pub(crate) use pads::write_pads;
+
+/// An HMAC key, prepared for use, wiped on drop.
+pub struct HmacKey(Stored);
 
 impl HmacKey {
     /// Prepares a key of any length.
@@ -44,40 +36,13 @@ impl HmacKey {
     /// Prepares several keys together.
     #[must_use]
     pub fn batch<const N: usize>(algorithm: HashAlgorithm, keys: [&[u8]; N]) -> [Self; N] {
-        let lanes = lanes::in_use();
-        let from = match algorithm {
-            _ if !lanes::is_faster(lanes, 2 * N) => None,
-            HashAlgorithm::Sha256 => None,
-            HashAlgorithm::Sha384 => Some(Sha512::new_384()),
-            HashAlgorithm::Sha512 => Some(Sha512::new_512()),
-        };
-        match from {
-            Some(start) => absorb_in_lanes(lanes, algorithm, &start.chaining(), keys),
-            None => keys.map(|key| Self::alone(algorithm, key)),
-        }
-    }
-
-    fn alone(algorithm: HashAlgorithm, key: &[u8]) -> Self {
-        let mut block = [0; MAX_BLOCK_LEN];
-        let block = &mut block[..algorithm.block_len()];
-        write_key(algorithm, key, block);
-        let pads = match algorithm {
-            HashAlgorithm::Sha256 => Pads::Sha256(absorb(Sha256::new, block)),
-            HashAlgorithm::Sha384 => Pads::Sha384(absorb(Sha512::new_384, block)),
-            HashAlgorithm::Sha512 => Pads::Sha512(absorb(Sha512::new_512, block)),
-        };
-        wipe(block);
-        Self(pads)
+        Stored::batch(algorithm, keys).map(Self)
     }
 
     /// The hash function.
     #[must_use]
     pub fn algorithm(&self) -> HashAlgorithm {
-        match &self.0 {
-            Pads::Sha256(_) => HashAlgorithm::Sha256,
-            Pads::Sha384(_) => HashAlgorithm::Sha384,
-            Pads::Sha512(_) => HashAlgorithm::Sha512,
-        }
+        self.0.algorithm()
     }
 
     /// The MAC of the concatenated parts, as a public value.
@@ -115,19 +80,21 @@ impl HmacKey {
     }
 
     /// A SHA-384 or SHA-512 key from the states after the inner pad and after the outer pad.
+    #[cfg(not(feature = "fips"))]
     pub(crate) fn from_states(algorithm: HashAlgorithm, states: [[u64; 8]; 2]) -> Self {
-        Self(match algorithm {
-            HashAlgorithm::Sha384 => Pads::Sha384(states),
-            _ => Pads::Sha512(states),
-        })
+        Self(Stored::from_states(algorithm, states))
     }
 
-    /// The states after the inner pad and after the outer pad, for SHA-384 and SHA-512.
+    /// The states after the inner pad and after the outer pad, for SHA-384 and SHA-512. `None` in
+    /// the FIPS module, which does not use lanes.
     pub(crate) fn sha512_states(&self) -> Option<&[[u64; 8]; 2]> {
-        match &self.0 {
-            Pads::Sha256(_) => None,
-            Pads::Sha384(states) | Pads::Sha512(states) => Some(states),
-        }
+        self.0.sha512_states()
+    }
+
+    /// The key as the FIPS module uses it.
+    #[cfg(feature = "fips")]
+    pub(crate) fn stored(&self) -> &Stored {
+        &self.0
     }
 
     /// Writes the MAC of all parts of all groups; `out` must have the digest's length.
@@ -135,11 +102,7 @@ impl HmacKey {
     /// With groups, a function can add parts before and after the parts that its caller passed.
     #[inline]
     pub(crate) fn mac(&self, groups: &[&[&[u8]]], out: &mut [u8]) {
-        match &self.0 {
-            Pads::Sha256(pads) => mac_with::<Sha256>(pads, 32, groups, out),
-            Pads::Sha384(pads) => mac_with::<Sha512>(pads, 48, groups, out),
-            Pads::Sha512(pads) => mac_with::<Sha512>(pads, 64, groups, out),
-        }
+        self.0.mac(groups, out);
     }
 }
 
@@ -148,101 +111,3 @@ impl fmt::Debug for HmacKey {
         write!(f, "HmacKey({:?}, ..)", self.algorithm())
     }
 }
-
-/// The hash function's states after the inner pad and after the outer pad.
-enum Pads {
-    Sha256([[u32; 8]; 2]),
-    Sha384([[u64; 8]; 2]),
-    Sha512([[u64; 8]; 2]),
-}
-
-impl Drop for Pads {
-    fn drop(&mut self) {
-        match self {
-            Self::Sha256(pads) => wipe_words(pads.as_flattened_mut()),
-            Self::Sha384(pads) | Self::Sha512(pads) => wipe_words(pads.as_flattened_mut()),
-        }
-    }
-}
-
-/// Writes the key into a block of zeros. A key longer than the block is hashed first. RFC 2104 2
-fn write_key(algorithm: HashAlgorithm, key: &[u8], block: &mut [u8]) {
-    if key.len() <= block.len() {
-        block[..key.len()].copy_from_slice(key);
-    } else {
-        let mut digest = Hash::digest(algorithm, &[key]);
-        block[..digest.len()].copy_from_slice(&digest);
-        wipe(digest.as_mut_bytes());
-    }
-}
-
-/// Compresses the pads of all keys in lanes. `start` is the initial state of the hash function.
-fn absorb_in_lanes<const N: usize>(
-    instructions: Instructions,
-    algorithm: HashAlgorithm,
-    start: &[u64; 8],
-    keys: [&[u8]; N],
-) -> [HmacKey; N] {
-    let mut both = [[Lane::EMPTY; 2]; N];
-    for (pads, key) in both.iter_mut().zip(keys) {
-        write_pads(algorithm, start, key, pads);
-    }
-    lanes::compress(instructions, both.as_flattened_mut());
-    let keys = both
-        .each_ref()
-        .map(|[inner, outer]| HmacKey::from_states(algorithm, [inner.state, outer.state]));
-    lanes::wipe(both.as_flattened_mut());
-    keys
-}
-
-/// Writes the inner and outer pad of a key into two empty lanes. `start` is the initial state of
-/// the hash function. RFC 2104 2
-pub(crate) fn write_pads(
-    algorithm: HashAlgorithm,
-    start: &[u64; 8],
-    key: &[u8],
-    [inner, outer]: &mut [Lane; 2],
-) {
-    (inner.state, outer.state) = (*start, *start);
-    write_key(algorithm, key, inner.block.as_flattened_mut());
-    outer.block = inner.block;
-    inner.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= INNER_PAD);
-    outer.block.as_flattened_mut().iter_mut().for_each(|byte| *byte ^= OUTER_PAD);
-}
-
-fn absorb<C: Context>(new: impl Fn() -> C, block: &mut [u8]) -> [C::Chaining; 2] {
-    [INNER_PAD, INNER_PAD ^ OUTER_PAD].map(|pad| {
-        // The second iteration also removes the inner pad.
-        block.iter_mut().for_each(|byte| *byte ^= pad);
-        let mut context = new();
-        context.update(block);
-        let chaining = context.chaining();
-        context.wipe();
-        chaining
-    })
-}
-
-#[inline]
-fn mac_with<C: Context>(
-    [inner, outer]: &[C::Chaining; 2],
-    digest_len: u32,
-    groups: &[&[&[u8]]],
-    out: &mut [u8],
-) {
-    let mut context = C::after_one_block(inner, digest_len);
-    for part in groups.iter().copied().flatten() {
-        context.update(part);
-    }
-    // `out` contains the inner digest temporarily. Only the caller can read it there, and the
-    // caller receives the MAC anyway.
-    context.finish(out);
-    // One context is used for both hashes, so that it is wiped only once.
-    context.restart(outer, digest_len);
-    context.update(out);
-    context.finish(out);
-    context.wipe();
-}
-
-const INNER_PAD: u8 = 0x36;
-const OUTER_PAD: u8 = 0x5c;
-const MAX_BLOCK_LEN: usize = 128;

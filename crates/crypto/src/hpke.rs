@@ -81,7 +81,8 @@ impl HpkeSender {
     /// # Errors
     ///
     /// [`CryptoError::InvalidShare`] when the public key is of a wrong length, or gives an all-zero
-    /// secret; [`CryptoError::Unsupported`] for a KDF with SHA-512.
+    /// secret; [`CryptoError::Unsupported`] for a KDF with SHA-512, or with SHA-384 in AWS-LC's FIPS
+    /// module.
     pub fn new(
         suite: HpkeSuite,
         public_key: &[u8],
@@ -253,8 +254,10 @@ mod tests {
         }
     }
 
-    const SUITE: HpkeSuite =
-        HpkeSuite { kdf: HashAlgorithm::Sha384, aead: AeadAlgorithm::Aes256Gcm };
+    /// The vectors are for SHA-256, and AWS-LC's FIPS module has nothing else.
+    const KDF: HashAlgorithm =
+        if cfg!(feature = "fips") { HashAlgorithm::Sha256 } else { HashAlgorithm::Sha384 };
+    const SUITE: HpkeSuite = HpkeSuite { kdf: KDF, aead: AeadAlgorithm::Aes256Gcm };
 
     #[test]
     fn generated_keys_differ_and_work_with_each_kdf() {

@@ -13,6 +13,7 @@ use crate::batch::{BLOCK_LEN, END, Job, write_length};
 use crate::hash::Hash;
 use crate::hkdf::Prk;
 use crate::hmac::HmacKey;
+#[cfg(not(feature = "fips"))]
 use crate::hmac::write_pads;
 
 /// A hash in progress, and the message that is hashed into it while MACs are computed.
@@ -69,6 +70,10 @@ impl<'h> InterleavedHash<'h> {
         prk: &Prk,
         infos: [[&[u8]; 2]; N],
     ) -> [SecretBytes<LENGTH>; N] {
+        if cfg!(feature = "fips") {
+            let len = prk.hmac().algorithm().output_len();
+            return infos.map(|info| SecretBytes::with(len, |out| prk.expand(&info, out)));
+        }
         let parts = infos.map(|[first, second]| [first, second, &[1]]);
         self.macs(parts.each_ref().map(|parts| (prk.hmac(), parts.as_slice())))
     }
@@ -80,11 +85,22 @@ impl<'h> InterleavedHash<'h> {
         algorithm: HashAlgorithm,
         keys: [&[u8]; N],
     ) -> [HmacKey; N] {
+        #[cfg(not(feature = "fips"))]
+        if let Some(made) = self.keys_in_lanes(algorithm, keys) {
+            return made;
+        }
+        HmacKey::batch(algorithm, keys)
+    }
+
+    #[cfg(not(feature = "fips"))]
+    fn keys_in_lanes<const N: usize>(
+        &mut self,
+        algorithm: HashAlgorithm,
+        keys: [&[u8]; N],
+    ) -> Option<[HmacKey; N]> {
         let fits = keys.iter().all(|key| key.len() <= BLOCK_LEN) && 2 * N < MAX_LANES;
-        let start = Hash::new(algorithm).at_boundary(&[]);
-        let (Some(running), Some(start), true) = (&mut self.running, start, fits) else {
-            return HmacKey::batch(algorithm, keys);
-        };
+        let (start, true) = (Hash::new(algorithm).at_boundary(&[])?, fits) else { return None };
+        let running = self.running.as_mut()?;
         let mut room = [Lane::EMPTY; MAX_LANES];
         let pairs = room.chunks_exact_mut(2).filter_map(|pair| pair.first_chunk_mut());
         for (pads, key) in pairs.zip(keys) {
@@ -95,7 +111,7 @@ impl<'h> InterleavedHash<'h> {
             HmacKey::from_states(algorithm, [room[2 * index].state, room[2 * index + 1].state])
         });
         lanes::wipe(&mut room[..=2 * N]);
-        made
+        Some(made)
     }
 
     /// Hashes the remaining bytes.

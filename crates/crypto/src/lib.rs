@@ -6,7 +6,8 @@
 //!
 //! | task | see |
 //! |---|---|
-//! | protect records | [`AeadKey`] in `aead.rs` |
+//! | protect records | [`RecordKey`] in `record_key.rs` |
+//! | encrypt other messages | [`AeadKey`] in `aead.rs`, [`RandomNonceKey`] in `random_nonce_key.rs` |
 //! | protect headers of QUIC packets | [`HeaderProtectionKey`] in `header_protection.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
 //! | identify keys and issuers as in OCSP | [`sha1_name`] in `hash.rs` |
@@ -86,13 +87,15 @@ mod pkcs12;
 mod prf;
 mod public_key;
 mod random;
+mod random_nonce_key;
+mod record_key;
 mod signature;
 mod signing_key;
 #[cfg(all(test, target_os = "linux"))]
 mod stack_search;
 
 pub use aead::{AeadKey, has_fast_aes};
-pub use algorithm::{AeadAlgorithm, HashAlgorithm};
+pub use algorithm::{AeadAlgorithm, HashAlgorithm, RecordNonces};
 pub use backend::kernels::{
     Kernel, KernelState, kernel_state, rejected_rsa_signatures, use_kernel,
 };
@@ -114,6 +117,8 @@ pub use pkcs12::Pkcs12;
 pub use prf::{PrfRun, Tls12Prf};
 pub use public_key::PublicKey;
 pub use random::fill_random;
+pub use random_nonce_key::RandomNonceKey;
+pub use record_key::RecordKey;
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

@@ -11,7 +11,6 @@ use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::error::CryptoError;
-use crate::hash::Hash;
 use crate::key_parts::KeyParts;
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
@@ -94,11 +93,9 @@ impl PublicKey {
             (Parts::Rsa(key, _, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
-                key.verify(padding, hash, &Hash::digest(hash, &[message]), signature)
+                key.verify_message(padding, hash, message, signature)
             }
-            (Parts::Ec(key), Scheme::Ecdsa(hash)) => {
-                key.verify(&Hash::digest(hash, &[message]), signature)
-            }
+            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.verify_message(hash, message, signature),
             (Parts::Ed25519(key), Scheme::Ed25519) => {
                 let signature = signature.try_into().map_err(|_| CryptoError::Rejected)?;
                 ed25519::verify(key, message, signature)

@@ -13,7 +13,6 @@ use crate::backend::rsa::RsaKey;
 use crate::backend::secret::Secret;
 use crate::der;
 use crate::error::CryptoError;
-use crate::hash::Hash;
 use crate::key_parts::KeyParts;
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
@@ -135,9 +134,9 @@ impl SigningKey {
             (Parts::Rsa(key, _, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
-                key.sign(padding, hash, &Hash::digest(hash, &[message]), out)
+                key.sign_message(padding, hash, message, out)
             }
-            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.sign(&Hash::digest(hash, &[message]), out),
+            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.sign_message(hash, message, out),
             (Parts::Ed25519(private), Scheme::Ed25519) => {
                 let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
                 let mut signature = [0; 64];

@@ -16,7 +16,7 @@ use super::kernels::chacha20_poly1305;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use super::kernels::{self, Kernel};
 use super::memory::cleanse;
-use crate::algorithm::AeadAlgorithm;
+use crate::algorithm::{AeadAlgorithm, RecordNonces};
 use crate::error::CryptoError;
 
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
@@ -77,13 +77,23 @@ const _: () = {
 
 impl AeadContext {
     pub(crate) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
-        Self::make(|cell| Cell::init(cell, algorithm, key))
+        Self::with_nonces(algorithm, None, key)
+    }
+
+    /// A context for any nonces, or for those of records. The latter must not seal by several
+    /// references at once: see `record_aead.rs`.
+    pub(super) fn with_nonces(
+        algorithm: AeadAlgorithm,
+        nonces: Option<RecordNonces>,
+        key: &[u8],
+    ) -> Result<Self, CryptoError> {
+        Self::make(|cell| Cell::init(cell, algorithm, nonces, key))
     }
 
     /// A context that uses AWS-LC, for comparisons.
     #[cfg(all(test, any(kernel_aes_gcm, kernel_chacha20_poly1305)))]
     pub(crate) fn by_aws_lc(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
-        Self::make(|cell| Cell::init_aws_lc(cell, algorithm, key))
+        Self::make(|cell| Cell::init_aws_lc(cell, algorithm, None, key))
     }
 
     /// A context that uses the AES-GCM kernel, even if it is not faster than AWS-LC; for
@@ -113,6 +123,16 @@ impl AeadContext {
 
     /// Expands another key in the same box, after wiping the old one.
     pub(crate) fn renew(self, algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        self.renew_with(algorithm, None, key)
+    }
+
+    /// [`Self::renew`] for the nonces of [`Self::with_nonces`].
+    pub(super) fn renew_with(
+        self,
+        algorithm: AeadAlgorithm,
+        nonces: Option<RecordNonces>,
+        key: &[u8],
+    ) -> Result<Self, CryptoError> {
         let cell = Box::into_raw(self.0);
         // SAFETY: the context is initialised and has no other owner. After the clean-up it is only
         // memory of that layout, and the box is restored with that type.
@@ -120,7 +140,7 @@ impl AeadContext {
             ptr::drop_in_place(cell);
             Box::from_raw(cell.cast::<MaybeUninit<Cell>>())
         };
-        Cell::init(&mut cell, algorithm, key)?;
+        Cell::init(&mut cell, algorithm, nonces, key)?;
         // SAFETY: `init` succeeded, so the cell is initialised.
         Ok(Self(unsafe { cell.assume_init() }))
     }
@@ -266,6 +286,7 @@ impl Cell {
     fn init(
         cell: &mut MaybeUninit<Self>,
         algorithm: AeadAlgorithm,
+        nonces: Option<RecordNonces>,
         key: &[u8],
     ) -> Result<(), CryptoError> {
         if key.len() != algorithm.key_len() {
@@ -288,7 +309,7 @@ impl Cell {
             unsafe { Self::init_chacha20_poly1305(cell, key) };
             return Ok(());
         }
-        Self::init_aws_lc(cell, algorithm, key)
+        Self::init_aws_lc(cell, algorithm, nonces, key)
     }
 
     /// # Safety
@@ -321,12 +342,13 @@ impl Cell {
     fn init_aws_lc(
         cell: &mut MaybeUninit<Self>,
         algorithm: AeadAlgorithm,
+        nonces: Option<RecordNonces>,
         key: &[u8],
     ) -> Result<(), CryptoError> {
         // SAFETY: `Cell` is a union with the context, so the place is aligned and large enough, and
         // it is exclusively borrowed.
         let place = unsafe { &mut *cell.as_mut_ptr().cast::<MaybeUninit<evp_aead::Context>>() };
-        evp_aead::Context::init(place, algorithm, key)
+        evp_aead::Context::init(place, algorithm, nonces, key)
     }
 
     #[inline(always)]
@@ -401,7 +423,7 @@ mod tests {
             let mut cell = Box::<Cell>::new_uninit();
             // SAFETY: the call defines every byte, so that all may be read below.
             unsafe { ptr::write_bytes(cell.as_mut_ptr(), 0xaa, 1) };
-            Cell::init(&mut cell, algorithm, &[0x5a; 32][..algorithm.key_len()]).unwrap();
+            Cell::init(&mut cell, algorithm, None, &[0x5a; 32][..algorithm.key_len()]).unwrap();
             // SAFETY: reads the cell's bytes, all of which were defined above.
             let bytes = |cell: &MaybeUninit<Cell>| unsafe {
                 core::slice::from_raw_parts(cell.as_ptr().cast::<u8>(), size_of::<Cell>()).to_vec()

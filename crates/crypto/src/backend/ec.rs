@@ -1,14 +1,22 @@
 //! The NIST curves: `EC_KEY` and its points.
 //!
-//! This module has key pairs, public points in uncompressed form, ECDH, and ECDSA of a digest. See
+//! This module has key pairs, public points in uncompressed form, ECDH, and ECDSA. See
 //! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
+//!
+//! The FIPS module approves ECDH and ECDSA only by the EVP interface, which costs more. With the
+//! feature `fips` each key therefore has a container of that interface.
+
+#[cfg(feature = "fips")]
+mod approved_operations;
+#[cfg(not(feature = "fips"))]
+mod operations;
 
 use core::ptr;
 
 use super::lc;
 
+use super::check;
 use super::handle::Handle;
-use super::{append, check};
 use crate::error::CryptoError;
 
 /// A supported curve.
@@ -73,15 +81,23 @@ impl Curve {
 /// A public or a private key on one of the curves.
 pub(crate) struct EcKey {
     key: Handle<lc::EC_KEY>,
+    /// A container with a reference to `key`.
+    #[cfg(feature = "fips")]
+    container: Handle<lc::EVP_PKEY>,
     curve: Curve,
 }
 
 impl EcKey {
     /// Makes a fresh key pair with AWS-LC's generator.
     pub(crate) fn generate(curve: Curve) -> Result<Self, CryptoError> {
+        // The approved function also tests the new pair, for which it signs and verifies.
+        #[cfg(feature = "fips")]
+        let generate = lc::EC_KEY_generate_key_fips;
+        #[cfg(not(feature = "fips"))]
+        let generate = lc::EC_KEY_generate_key;
         let key = Self::empty(curve)?;
         // SAFETY: the key is valid, and its group is set.
-        let code = unsafe { lc::EC_KEY_generate_key(key.key.as_ptr()) };
+        let code = unsafe { generate(key.key.as_ptr()) };
         check(code, CryptoError::Internal)?;
         Ok(key)
     }
@@ -95,7 +111,7 @@ impl EcKey {
             let key = lc::EC_KEY_derive_from_secret(curve.group(), secret.as_ptr(), secret.len());
             Handle::new(key, CryptoError::Internal)?
         };
-        Ok(Self { key, curve })
+        Self::new(key, curve)
     }
 
     /// The key pair with this private scalar.
@@ -157,7 +173,7 @@ impl EcKey {
             }
             lc::EC_GROUP_get_curve_name(group)
         };
-        Ok(Self { key, curve: Curve::from_nid(nid)? })
+        Self::new(key, Curve::from_nid(nid)?)
     }
 
     /// Parses a SEC 1 private key (RFC 5915) that names its curve.
@@ -200,61 +216,13 @@ impl EcKey {
         check(i32::from(written == out.len()), CryptoError::Internal)
     }
 
-    /// The x coordinate of this private key times the peer's point; `out` must have
-    /// [`Curve::field_len`] bytes.
-    pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
-        assert!(out.len() == self.curve.field_len());
-        let peer = decode_point(self.curve, peer, CryptoError::InvalidShare)?;
-        // SAFETY: the objects are valid and of one group; `out` is passed with its length; without
-        // a derivation function the coordinate is copied out.
-        let written = unsafe {
-            lc::ECDH_compute_key(
-                out.as_mut_ptr().cast(),
-                out.len(),
-                peer.as_ptr(),
-                self.key.as_ptr(),
-                None,
-            )
-        };
-        check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
-    }
-
-    /// Appends an ECDSA signature of a digest, in DER.
-    pub(crate) fn sign(&self, digest: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
-        // SAFETY: the key is valid.
-        let most = unsafe { lc::ECDSA_size(self.key.as_ptr()) };
-        append(out, most, |signature| {
-            let mut len = 0;
-            // SAFETY: `digest` is passed with its length; at most `ECDSA_size` bytes are written.
-            let code = unsafe {
-                lc::ECDSA_sign(
-                    0,
-                    digest.as_ptr(),
-                    digest.len(),
-                    signature.as_mut_ptr(),
-                    &raw mut len,
-                    self.key.as_ptr(),
-                )
-            };
-            check(code, CryptoError::Internal)?;
-            Ok(len as usize)
+    fn new(key: Handle<lc::EC_KEY>, curve: Curve) -> Result<Self, CryptoError> {
+        Ok(Self {
+            #[cfg(feature = "fips")]
+            container: approved_operations::container(&key)?,
+            key,
+            curve,
         })
-    }
-
-    /// Verifies a DER signature of a digest.
-    pub(crate) fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        // SAFETY: the key is valid; both inputs are passed with their lengths.
-        let code = unsafe {
-            lc::ECDSA_verify(
-                0,
-                digest.as_ptr(),
-                digest.len(),
-                signature.as_ptr(),
-                signature.len(),
-                self.key.as_ptr(),
-            )
-        };
-        check(code, CryptoError::Rejected)
     }
 
     fn empty(curve: Curve) -> Result<Self, CryptoError> {
@@ -262,7 +230,7 @@ impl EcKey {
         let key = unsafe {
             Handle::new(lc::EC_KEY_new_by_curve_name(curve.nid()), CryptoError::Internal)?
         };
-        Ok(Self { key, curve })
+        Self::new(key, curve)
     }
 }
 

@@ -1,6 +1,9 @@
 //! `EVP_AEAD_CTX`: AWS-LC's AEAD with one expanded key.
 //!
 //! The operations split their buffers and call AWS-LC. `aead.rs` decides whether a key uses them.
+//!
+//! In the FIPS module, AES-GCM is an approved service only if the module checks that nonces do not
+//! repeat. The AEADs for records do: see [`RecordNonces`].
 
 use core::mem::MaybeUninit;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
@@ -12,7 +15,7 @@ use super::lc;
 use super::check;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use super::memory::cleanse;
-use crate::algorithm::AeadAlgorithm;
+use crate::algorithm::{AeadAlgorithm, RecordNonces};
 use crate::error::CryptoError;
 
 const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
@@ -26,24 +29,43 @@ pub(super) struct Context(MaybeUninit<lc::EVP_AEAD_CTX>);
 
 // SAFETY: the context owns everything it points to except the algorithm's table, which is static
 // and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
-// and open take it `const` and AWS-LC documents concurrent use as allowed.
+// and open take it `const` and AWS-LC documents concurrent use as allowed. The exception is a
+// context with `RecordNonces`, which `aead.rs` seals with by `&mut` only.
 unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
 
 impl Context {
     /// Expands a key in place. If the call succeeds, the place is initialised.
+    ///
+    /// With `nonces`, seals write to the context if AWS-LC is its FIPS module.
     pub(super) fn init(
         place: &mut MaybeUninit<Self>,
         algorithm: AeadAlgorithm,
+        nonces: Option<RecordNonces>,
         key: &[u8],
     ) -> Result<(), CryptoError> {
+        // The check of nonces is not used without need: a TLS 1.3 context could not be replaced by
+        // a new one in the middle of its records, as parking does.
+        let nonces = if cfg!(feature = "fips") { nonces } else { None };
         // SAFETY: these functions return pointers to static tables.
         let aead = unsafe {
-            match algorithm {
-                AeadAlgorithm::Aes128Gcm => lc::EVP_aead_aes_128_gcm(),
-                AeadAlgorithm::Aes256Gcm => lc::EVP_aead_aes_256_gcm(),
-                AeadAlgorithm::ChaCha20Poly1305 => lc::EVP_aead_chacha20_poly1305(),
+            match (algorithm, nonces) {
+                (AeadAlgorithm::Aes128Gcm, None) => lc::EVP_aead_aes_128_gcm(),
+                (AeadAlgorithm::Aes256Gcm, None) => lc::EVP_aead_aes_256_gcm(),
+                (AeadAlgorithm::Aes128Gcm, Some(RecordNonces::Tls13)) => {
+                    lc::EVP_aead_aes_128_gcm_tls13()
+                }
+                (AeadAlgorithm::Aes256Gcm, Some(RecordNonces::Tls13)) => {
+                    lc::EVP_aead_aes_256_gcm_tls13()
+                }
+                (AeadAlgorithm::Aes128Gcm, Some(RecordNonces::Tls12)) => {
+                    lc::EVP_aead_aes_128_gcm_tls12()
+                }
+                (AeadAlgorithm::Aes256Gcm, Some(RecordNonces::Tls12)) => {
+                    lc::EVP_aead_aes_256_gcm_tls12()
+                }
+                (AeadAlgorithm::ChaCha20Poly1305, _) => lc::EVP_aead_chacha20_poly1305(),
             }
         };
         let context = place.as_mut_ptr().cast::<lc::EVP_AEAD_CTX>();
@@ -165,8 +187,8 @@ impl Context {
                 aad.len(),
             )
         };
-        // The lengths and aliasing are checked above, so the only remaining failure is the
-        // algorithm's limit.
+        // The lengths and aliasing are checked above, so the only remaining failures are the
+        // algorithm's limit and, in a FIPS module, a nonce that does not follow the previous one.
         check(code, CryptoError::LimitExceeded)?;
         debug_assert_eq!(written, tail.len());
         Ok(())
@@ -214,7 +236,7 @@ pub(super) struct BoxedContext(Box<Context>);
 impl BoxedContext {
     pub(super) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         let mut place = Box::new_uninit();
-        Context::init(&mut place, algorithm, key)?;
+        Context::init(&mut place, algorithm, None, key)?;
         // SAFETY: `init` succeeded, so the context is initialised.
         Ok(Self(unsafe { place.assume_init() }))
     }

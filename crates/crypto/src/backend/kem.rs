@@ -3,10 +3,9 @@
 //! The caller passes the random bytes, because a hybrid draws the bytes of both components at once
 //! (`key_exchange/randomness.rs` above). AWS-LC's own `EVP_PKEY_keygen` and `EVP_PKEY_encapsulate`
 //! draw as many bytes from the same generator and continue with the same functions, which check
-//! the modulus of a peer's key (FIPS 203 7.2) and, in a FIPS build, each new key pair (FIPS 140-3
-//! IG 10.3.A). The only difference is the approved-service indicator, which is set only in a FIPS
-//! build: with a module that was validated as a whole, AWS-LC's own two functions have to draw the
-//! bytes (FIPS 203 6).
+//! the modulus of a peer's key (FIPS 203 7.2) and, in the FIPS module, each new key pair (FIPS 140-3
+//! IG 10.3.A). If the caller passes no bytes, those functions are used: in the FIPS module the bytes
+//! have to be drawn inside of it (FIPS 203 6).
 
 use core::ptr;
 
@@ -48,8 +47,8 @@ impl Kem {
         }
     }
 
-    /// Encapsulates to a peer's key with 32 random bytes, `m` in FIPS 203. Writes the ciphertext
-    /// and the shared secret.
+    /// Encapsulates to a peer's key with 32 random bytes, `m` in FIPS 203, or with bytes that AWS-LC
+    /// draws if `random` is empty. Writes the ciphertext and the shared secret.
     ///
     /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
     pub(crate) fn encapsulate(
@@ -66,15 +65,25 @@ impl Kem {
         // SAFETY: the context has a public key; both outputs and `random` are passed with their
         // lengths, and AWS-LC refuses lengths other than those of the parameter set.
         let code = unsafe {
-            lc::EVP_PKEY_encapsulate_deterministic(
-                context.as_ptr(),
-                ciphertext.as_mut_ptr(),
-                &raw mut ciphertext_len,
-                secret.as_mut_ptr(),
-                &raw mut secret_len,
-                random.as_ptr(),
-                &raw mut random_len,
-            )
+            if random.is_empty() {
+                lc::EVP_PKEY_encapsulate(
+                    context.as_ptr(),
+                    ciphertext.as_mut_ptr(),
+                    &raw mut ciphertext_len,
+                    secret.as_mut_ptr(),
+                    &raw mut secret_len,
+                )
+            } else {
+                lc::EVP_PKEY_encapsulate_deterministic(
+                    context.as_ptr(),
+                    ciphertext.as_mut_ptr(),
+                    &raw mut ciphertext_len,
+                    secret.as_mut_ptr(),
+                    &raw mut secret_len,
+                    random.as_ptr(),
+                    &raw mut random_len,
+                )
+            }
         };
         check(code, CryptoError::InvalidShare)
     }
@@ -96,9 +105,9 @@ pub(crate) struct KemKey {
 }
 
 impl KemKey {
-    /// Makes a key pair from 64 random bytes, `d` and `z` in FIPS 203. Writes the encapsulation
-    /// key, of [`Kem::public_key_len`] bytes.
-    pub(crate) fn from_seed(
+    /// Makes a key pair from 64 random bytes, `d` and `z` in FIPS 203, or from bytes that AWS-LC
+    /// draws if `seed` is empty. Writes the encapsulation key, of [`Kem::public_key_len`] bytes.
+    pub(crate) fn generate(
         kem: Kem,
         seed: &[u8],
         public_key: &mut [u8],
@@ -110,12 +119,16 @@ impl KemKey {
         // AWS-LC refuses lengths other than that of the parameter set; a new key is written to
         // `key`, and this function owns it.
         let key = unsafe {
-            let code = lc::EVP_PKEY_keygen_deterministic(
-                context.as_ptr(),
-                &raw mut key,
-                seed.as_ptr(),
-                &raw mut seed_len,
-            );
+            let code = if seed.is_empty() {
+                lc::EVP_PKEY_keygen(context.as_ptr(), &raw mut key)
+            } else {
+                lc::EVP_PKEY_keygen_deterministic(
+                    context.as_ptr(),
+                    &raw mut key,
+                    seed.as_ptr(),
+                    &raw mut seed_len,
+                )
+            };
             check(code, CryptoError::Internal)?;
             Handle::new(key, CryptoError::Internal)?
         };

@@ -7,8 +7,9 @@ use core::ptr;
 
 use super::lc;
 
+use super::check;
+use super::digest_sign::{self, Method};
 use super::handle::Handle;
-use super::{append, check};
 use crate::error::CryptoError;
 
 /// A parameter set of FIPS 204 4.
@@ -94,58 +95,11 @@ impl MlDsaKey {
 
     /// Signs a message with fresh randomness (FIPS 204 3.4) and appends the signature.
     pub(crate) fn sign(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), CryptoError> {
-        let context = message_context()?;
-        append(out, self.set.signature_len(), |signature| {
-            let mut len = signature.len();
-            // SAFETY: the context is new and takes its own reference to the key; there is no hash,
-            // because the algorithm has its own; both slices are passed with their lengths.
-            unsafe {
-                let code = lc::EVP_DigestSignInit(
-                    context.as_ptr(),
-                    ptr::null_mut(),
-                    ptr::null(),
-                    ptr::null_mut(),
-                    self.key.as_ptr(),
-                );
-                check(code, CryptoError::Internal)?;
-                let code = lc::EVP_DigestSign(
-                    context.as_ptr(),
-                    signature.as_mut_ptr(),
-                    &raw mut len,
-                    message.as_ptr(),
-                    message.len(),
-                );
-                check(code, CryptoError::Internal)?;
-            }
-            Ok(len)
-        })
+        let len = self.set.signature_len();
+        digest_sign::sign(&self.key, Method::WITHOUT_HASH, message, len, out)
     }
 
     pub(crate) fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
-        let context = message_context()?;
-        // SAFETY: as in `sign`; neither input is written to.
-        unsafe {
-            let code = lc::EVP_DigestVerifyInit(
-                context.as_ptr(),
-                ptr::null_mut(),
-                ptr::null(),
-                ptr::null_mut(),
-                self.key.as_ptr(),
-            );
-            check(code, CryptoError::Internal)?;
-            let code = lc::EVP_DigestVerify(
-                context.as_ptr(),
-                signature.as_ptr(),
-                signature.len(),
-                message.as_ptr(),
-                message.len(),
-            );
-            check(code, CryptoError::Rejected)
-        }
+        digest_sign::verify(&self.key, Method::WITHOUT_HASH, message, signature)
     }
-}
-
-fn message_context() -> Result<Handle<lc::EVP_MD_CTX>, CryptoError> {
-    // SAFETY: the result is null, or we own it.
-    unsafe { Handle::new(lc::EVP_MD_CTX_new(), CryptoError::Internal) }
 }

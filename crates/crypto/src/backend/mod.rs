@@ -37,8 +37,11 @@
 //!    have returned.
 
 pub(crate) mod aead;
+#[cfg(feature = "fips")]
+pub(crate) mod approved_mac;
 #[cfg(all(test, any(lanes_avx2, kernels)))]
 mod client_requests;
+mod digest_sign;
 pub(crate) mod ec;
 pub(crate) mod ed25519;
 mod evp_aead;
@@ -54,6 +57,8 @@ pub(crate) mod memory;
 pub(crate) mod ml_dsa;
 pub(crate) mod pkcs12;
 pub(crate) mod pkey;
+pub(crate) mod random_nonce;
+pub(crate) mod record_aead;
 pub(crate) mod rsa;
 pub(crate) mod secret;
 pub(crate) mod sha;

@@ -93,7 +93,7 @@ impl Pkey {
         // SAFETY: the key is valid; the result is a reference that we own.
         unsafe {
             let key = lc::EVP_PKEY_get1_RSA(self.0.as_ptr());
-            Handle::new(key, CryptoError::InvalidKey).map(RsaKey::new)
+            Handle::new(key, CryptoError::InvalidKey).and_then(RsaKey::new)
         }
     }
 

@@ -1,10 +1,17 @@
-//! RSA: PKCS#1 v1.5 and PSS signatures of a digest.
+//! RSA: PKCS#1 v1.5 and PSS signatures.
 //!
 //! Key sizes are checked by the callers, `signing_key.rs` and `public_key.rs` above. Keys that
-//! `kernels/rsa` supports use its operations, and the others AWS-LC's.
+//! `kernels/rsa` supports use its operations, and the others AWS-LC's. With the feature `fips` all
+//! keys use the EVP interface, the only one that the FIPS module approves.
+
+#[cfg(feature = "fips")]
+mod approved_operations;
 
 use super::lc;
 
+#[cfg(not(feature = "fips"))]
+use super::append;
+use super::check;
 use super::handle::{Bytes, Handle};
 #[cfg(kernel_rsa)]
 use super::kernels::rsa::{
@@ -12,9 +19,10 @@ use super::kernels::rsa::{
 };
 #[cfg(kernel_rsa)]
 use super::memory::constant_time_eq;
-use super::{append, check};
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
+#[cfg(not(feature = "fips"))]
+use crate::hash::Hash;
 
 /// A padding scheme of RFC 8017. PSS uses one hash throughout, and a salt as long as the
 /// digest.
@@ -27,17 +35,22 @@ pub(crate) enum Padding {
 /// A public or private RSA key.
 pub(crate) struct RsaKey {
     key: Handle<lc::RSA>,
+    /// A container with a reference to `key`.
+    #[cfg(feature = "fips")]
+    container: Handle<lc::EVP_PKEY>,
     #[cfg(kernel_rsa)]
     kernel: KeyKernel,
 }
 
 impl RsaKey {
-    pub(super) fn new(key: Handle<lc::RSA>) -> Self {
-        Self {
+    pub(super) fn new(key: Handle<lc::RSA>) -> Result<Self, CryptoError> {
+        Ok(Self {
+            #[cfg(feature = "fips")]
+            container: approved_operations::container(&key)?,
             key,
             #[cfg(kernel_rsa)]
             kernel: KeyKernel::new(),
-        }
+        })
     }
 
     /// Parses `der`, which must be exactly an `RSAPublicKey` (RFC 8017 A.1.1).
@@ -45,7 +58,7 @@ impl RsaKey {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_public_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
+            Handle::new(key, CryptoError::InvalidKey).and_then(Self::new)
         }
     }
 
@@ -54,7 +67,7 @@ impl RsaKey {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).map(Self::new)
+            Handle::new(key, CryptoError::InvalidKey).and_then(Self::new)
         }
     }
 
@@ -75,6 +88,31 @@ impl RsaKey {
     pub(crate) fn bits(&self) -> usize {
         // SAFETY: the key is valid.
         unsafe { lc::RSA_bits(self.key.as_ptr()) as usize }
+    }
+}
+
+#[cfg(not(feature = "fips"))]
+impl RsaKey {
+    /// Appends a signature of a message.
+    pub(crate) fn sign_message(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
+        self.sign(padding, hash, &Hash::digest(hash, &[message]), out)
+    }
+
+    /// Verifies a signature of a message.
+    pub(crate) fn verify_message(
+        &self,
+        padding: Padding,
+        hash: HashAlgorithm,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), CryptoError> {
+        self.verify(padding, hash, &Hash::digest(hash, &[message]), signature)
     }
 
     pub(crate) fn sign(
@@ -297,6 +335,7 @@ pub(super) fn md(hash: HashAlgorithm) -> *const lc::EVP_MD {
     }
 }
 
+#[cfg(not(feature = "fips"))]
 pub(super) fn nid(hash: HashAlgorithm) -> i32 {
     match hash {
         HashAlgorithm::Sha256 => lc::NID_sha256,
@@ -306,4 +345,5 @@ pub(super) fn nid(hash: HashAlgorithm) -> i32 {
 }
 
 /// AWS-LC's value for "as long as the digest".
+#[cfg(not(feature = "fips"))]
 const SALT_LEN_OF_DIGEST: i32 = -1;

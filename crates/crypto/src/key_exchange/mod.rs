@@ -125,7 +125,7 @@ impl KeyExchange {
             None => None,
         };
         let kem = match components.kem {
-            Some(kem) => Some(KemKey::from_seed(kem, drawn.kem(), halves.kem)?),
+            Some(kem) => Some(KemKey::generate(kem, drawn.kem(), halves.kem)?),
             None => None,
         };
         Ok(Self(Inner { algorithm, classic, kem, share: Vec::new() }))

@@ -21,13 +21,17 @@ impl PrivateRandomness {
     /// [`KEY_PAIR`] or [`RESPONSE`].
     pub(super) fn new(components: Components, kem_len: usize) -> Self {
         let classic_len = components.classic.map_or(0, classic_len);
-        let len = classic_len + components.kem.map_or(0, |_| kem_len);
+        let draws_kem = components.kem.is_some() && !is_kem_drawn_by_module();
+        let len = classic_len + if draws_kem { kem_len } else { 0 };
         Self { bytes: SecretBytes::with(len, |_| ()), classic_len }
     }
 
     /// Draws the bytes in their final place, because moving them would leave an unwiped copy.
     pub(super) fn draw(&mut self) -> Result<(), CryptoError> {
-        fill_random(self.bytes.as_mut_bytes())
+        match self.bytes.as_mut_bytes() {
+            [] => Ok(()),
+            bytes => fill_random(bytes),
+        }
     }
 
     /// The bytes of the Diffie-Hellman component: empty if AWS-LC draws its own.
@@ -35,7 +39,7 @@ impl PrivateRandomness {
         &self.bytes.as_bytes()[..self.classic_len]
     }
 
-    /// The bytes of ML-KEM: 64 for a key pair, 32 for a response.
+    /// The bytes of ML-KEM: 64 for a key pair, 32 for a response; empty if AWS-LC draws its own.
     pub(super) fn kem(&self) -> &[u8] {
         &self.bytes.as_bytes()[self.classic_len..]
     }
@@ -51,6 +55,15 @@ fn classic_len(classic: Classic) -> usize {
         Classic::Nist(_) if crate::deterministic::is_active() => MOST_CLASSIC,
         Classic::Nist(_) => 0,
     }
+}
+
+/// Whether AWS-LC draws the bytes of ML-KEM: its FIPS module does, except with the source of a test.
+fn is_kem_drawn_by_module() -> bool {
+    #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+    if crate::deterministic::is_active() {
+        return false;
+    }
+    cfg!(feature = "fips")
 }
 
 const MOST_CLASSIC: usize =
@@ -70,6 +83,7 @@ mod tests {
     #[test]
     fn each_component_gets_separate_bytes() {
         let lengths = |drawn: &PrivateRandomness| (drawn.traditional().len(), drawn.kem().len());
+        let is_drawn = !cfg!(feature = "fips");
         for (algorithm, classic, kem) in [
             (A::X25519, 32, false),
             (A::P256, 0, false),
@@ -82,8 +96,8 @@ mod tests {
                 PrivateRandomness::new(components, KEY_PAIR),
                 PrivateRandomness::new(components, RESPONSE),
             );
-            assert_eq!(lengths(&pair), (classic, if kem { 64 } else { 0 }));
-            assert_eq!(lengths(&response), (classic, if kem { 32 } else { 0 }));
+            assert_eq!(lengths(&pair), (classic, if kem && is_drawn { 64 } else { 0 }));
+            assert_eq!(lengths(&response), (classic, if kem && is_drawn { 32 } else { 0 }));
         }
     }
 
@@ -94,6 +108,7 @@ mod tests {
             PrivateRandomness::new(components, KEY_PAIR),
             PrivateRandomness::new(components, KEY_PAIR),
         ];
+        let pieces = if cfg!(feature = "fips") { 4 } else { 12 };
         drawn.iter_mut().for_each(|drawn| drawn.draw().unwrap());
         let mut all: Vec<_> = drawn
             .iter()
@@ -103,7 +118,7 @@ mod tests {
             .collect();
         all.sort_unstable();
         all.dedup();
-        assert_eq!(all.len(), 12);
+        assert_eq!(all.len(), pieces);
     }
 
     /// Searches for ML-KEM's bytes: `keys.rs` searches for X25519's.

@@ -1,0 +1,78 @@
+//! ECDH, and ECDSA of a digest, by the functions for `EC_KEY`.
+
+use super::super::{append, check, lc};
+use super::{EcKey, decode_point};
+use crate::algorithm::HashAlgorithm;
+use crate::error::CryptoError;
+use crate::hash::Hash;
+
+impl EcKey {
+    /// The x coordinate of this private key times the peer's point; `out` must have
+    /// [`Curve::field_len`](super::Curve::field_len) bytes.
+    pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
+        assert!(out.len() == self.curve.field_len());
+        let peer = decode_point(self.curve, peer, CryptoError::InvalidShare)?;
+        // SAFETY: the objects are valid and of one group; `out` is passed with its length; without
+        // a derivation function the coordinate is copied out.
+        let written = unsafe {
+            lc::ECDH_compute_key(
+                out.as_mut_ptr().cast(),
+                out.len(),
+                peer.as_ptr(),
+                self.key.as_ptr(),
+                None,
+            )
+        };
+        check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
+    }
+
+    /// Appends an ECDSA signature of a message, in DER.
+    pub(crate) fn sign_message(
+        &self,
+        hash: HashAlgorithm,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), CryptoError> {
+        let digest = Hash::digest(hash, &[message]);
+        // SAFETY: the key is valid.
+        let most = unsafe { lc::ECDSA_size(self.key.as_ptr()) };
+        append(out, most, |signature| {
+            let mut len = 0;
+            // SAFETY: `digest` is passed with its length; at most `ECDSA_size` bytes are written.
+            let code = unsafe {
+                lc::ECDSA_sign(
+                    0,
+                    digest.as_ptr(),
+                    digest.len(),
+                    signature.as_mut_ptr(),
+                    &raw mut len,
+                    self.key.as_ptr(),
+                )
+            };
+            check(code, CryptoError::Internal)?;
+            Ok(len as usize)
+        })
+    }
+
+    /// Verifies a DER signature of a message.
+    pub(crate) fn verify_message(
+        &self,
+        hash: HashAlgorithm,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), CryptoError> {
+        let digest = Hash::digest(hash, &[message]);
+        // SAFETY: the key is valid; both inputs are passed with their lengths.
+        let code = unsafe {
+            lc::ECDSA_verify(
+                0,
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_ptr(),
+                signature.len(),
+                self.key.as_ptr(),
+            )
+        };
+        check(code, CryptoError::Rejected)
+    }
+}
