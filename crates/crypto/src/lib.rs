@@ -89,6 +89,8 @@ mod public_key;
 mod random;
 mod random_nonce_key;
 mod record_key;
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub mod service_indicator;
 mod signature;
 mod signing_key;
 #[cfg(all(test, target_os = "linux"))]

@@ -17,3 +17,11 @@ pub(crate) fn version() -> &'static str {
     let version = unsafe { core::ffi::CStr::from_ptr(lc::awslc_version_string()) };
     version.to_str().unwrap_or("AWS-LC FIPS")
 }
+
+/// The number of approved services that the module has completed for this thread.
+#[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
+pub(crate) fn approved_services() -> u64 {
+    // SAFETY: the function takes nothing and returns a number. It returns the same number as the
+    // function for use after a call.
+    unsafe { lc::FIPS_service_indicator_before_call() }
+}
