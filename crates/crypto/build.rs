@@ -1,4 +1,5 @@
-//! Selects the implementations of `src/backend/lanes` and `src/backend/kernels` for this build.
+//! Selects the implementations of `src/backend/lanes` and `src/backend/kernels` for this build, and
+//! says which FIPS module is linked.
 //!
 //! A build script is needed because the intrinsics of AVX-512 came with Rust 1.89, the crate
 //! builds with 1.85, and `cfg` cannot test the compiler's version.
@@ -20,6 +21,7 @@ fn main() {
         println!("cargo::rustc-check-cfg=cfg({cfg})");
     }
     let has = |feature| env::var_os(feature).is_some();
+    say_fips_module(has("CARGO_FEATURE_FIPS"));
     let wants_lanes = has("CARGO_FEATURE_HASH_LANES");
     let wanted: Vec<_> = KERNELS.iter().filter(|(feature, _)| has(feature)).collect();
     let for_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|name| name == "x86_64");
@@ -49,6 +51,33 @@ fn main() {
         }
     }
 }
+
+/// Sets `cfg`s for the FIPS module. Version 3 of it has no ML-DSA. The bindings of each version of
+/// the module have their own name, which is in the names of the variables that they pass.
+fn say_fips_module(is_wanted: bool) {
+    println!("cargo::rustc-check-cfg=cfg(fips_module_3, fips_module_static)");
+    println!("cargo::rerun-if-env-changed={LINKAGE}");
+    if !is_wanted {
+        return;
+    }
+    if env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("DEP_AWS_LC_FIPS_0_13_")) {
+        println!("cargo::rustc-cfg=fips_module_3");
+    }
+    let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
+    let is_static = match env::var(LINKAGE) {
+        Ok(said) => matches!(said.to_lowercase().as_str(), "1" | "on" | "true" | "yes"),
+        Err(_) => {
+            target("OS") == "linux" && matches!(target("ARCH").as_str(), "x86_64" | "aarch64")
+        }
+    };
+    if is_static {
+        println!("cargo::rustc-cfg=fips_module_static");
+    }
+}
+
+/// The setting by which the bindings link the module statically or not. The static library and the
+/// shared one have separate certificates.
+const LINKAGE: &str = "AWS_LC_FIPS_SYS_STATIC";
 
 /// The compiler's version line: "rustc 1.89.0 (29483883e 2025-08-04)".
 fn version() -> Option<String> {

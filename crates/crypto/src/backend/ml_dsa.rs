@@ -1,7 +1,7 @@
 //! ML-DSA, FIPS 204, by the EVP interface: pure signatures of whole messages with an empty
 //! context.
 //!
-//! See `signing_key.rs` and `public_key.rs` above.
+//! See `signing_key.rs` and `public_key.rs` above. Version 3 of the FIPS module has no ML-DSA.
 
 use core::ptr;
 
@@ -37,6 +37,7 @@ impl ParameterSet {
         }
     }
 
+    #[cfg(not(fips_module_3))]
     fn nid(self) -> i32 {
         match self {
             Self::MlDsa44 => lc::NID_MLDSA44,
@@ -54,6 +55,7 @@ pub(crate) struct MlDsaKey {
 
 impl MlDsaKey {
     /// The key of a parsed container.
+    #[cfg(not(fips_module_3))]
     pub(super) fn adopt(key: Handle<lc::EVP_PKEY>) -> Result<Self, CryptoError> {
         let mut len = 0;
         // SAFETY: the key is valid; without an output only the length is written.
@@ -67,6 +69,13 @@ impl MlDsaKey {
     }
 
     /// A public key from its raw bytes.
+    #[cfg(fips_module_3)]
+    pub(crate) fn from_public_bytes(_: ParameterSet, _: &[u8]) -> Result<Self, CryptoError> {
+        Err(CryptoError::Unsupported)
+    }
+
+    /// A public key from its raw bytes.
+    #[cfg(not(fips_module_3))]
     pub(crate) fn from_public_bytes(set: ParameterSet, bytes: &[u8]) -> Result<Self, CryptoError> {
         // SAFETY: `bytes` is passed with its length, which AWS-LC compares with that of the
         // parameter set; the result is null, or we own it.

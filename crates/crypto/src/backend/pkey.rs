@@ -84,6 +84,7 @@ impl Pkey {
                 })
                 .map(Contents::Ed25519)
             }
+            #[cfg(not(fips_module_3))]
             lc::EVP_PKEY_PQDSA => MlDsaKey::adopt(self.0).map(Contents::MlDsa),
             _ => Err(CryptoError::Unsupported),
         }
