@@ -4,13 +4,16 @@
 //! coordinate never use a nonce twice under one key, even if the fleet seals many values.
 //!
 //! ```text
-//! sealed: salt 16 | nonce 12 | ciphertext | tag 16
+//! sealed:               salt 16 | nonce 12 | ciphertext | tag 16
+//! with the FIPS module: salt 16 | ciphertext | tag 16 | nonce 12
 //! ```
+//!
+//! Nodes with and without the FIPS module cannot open each other's values.
 
 use std::path::Path;
 
 use tercel::crypto::{AeadAlgorithm, CryptoError, HashAlgorithm};
-use tercel_crypto::{AeadKey, Prk, Secret, fill_random};
+use tercel_crypto::{AeadKey, Prk, RandomNonceKey, Secret, fill_random};
 use zeroize::Zeroizing;
 
 use super::files::read_private;
@@ -60,32 +63,79 @@ impl FleetKey {
 
     /// Encrypts `content` and authenticates it together with `context`.
     pub(crate) fn seal(&self, context: &[u8], content: &[u8]) -> Result<Vec<u8>, CryptoError> {
-        let mut sealed = vec![0; START];
-        fill_random(&mut sealed)?;
-        let (key, nonce) = self.subkey(&sealed)?;
-        let room = content.len().saturating_add(AeadAlgorithm::TAG_LEN);
-        let mut ciphertext = vec![0; room];
-        key.seal(&nonce, context, content, &[], &mut ciphertext)?;
-        sealed.append(&mut ciphertext);
-        Ok(sealed)
+        match RandomNonceKey::IS_REQUIRED {
+            true => self.seal_with_nonce_of_module(context, content),
+            false => self.seal_with_own_nonce(context, content),
+        }
     }
 
     /// Decrypts a value that `seal` made with this context; `None` if it has another
     /// context or is damaged.
     pub(crate) fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let (start, ciphertext) = sealed.split_at_checked(START)?;
+        match RandomNonceKey::IS_REQUIRED {
+            true => self.open_with_nonce_of_module(context, sealed),
+            false => self.open_with_own_nonce(context, sealed),
+        }
+    }
+
+    fn seal_with_own_nonce(&self, context: &[u8], content: &[u8]) -> Result<Vec<u8>, CryptoError> {
+        let mut sealed = vec![0; SALT_LEN + NONCE];
+        fill_random(&mut sealed)?;
+        let (salt, nonce) = sealed.split_first_chunk().ok_or(CryptoError::Internal)?;
+        let nonce = nonce.first_chunk().ok_or(CryptoError::Internal)?;
+        let room = content.len().saturating_add(AeadAlgorithm::TAG_LEN);
+        let mut ciphertext = vec![0; room];
+        self.own_nonce_key(salt)?.seal(nonce, context, content, &[], &mut ciphertext)?;
+        sealed.append(&mut ciphertext);
+        Ok(sealed)
+    }
+
+    fn open_with_own_nonce(&self, context: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (salt, rest) = sealed.split_first_chunk()?;
+        let (nonce, ciphertext) = rest.split_first_chunk()?;
         let length = ciphertext.len().checked_sub(AeadAlgorithm::TAG_LEN)?;
-        let (key, nonce) = self.subkey(start).ok()?;
         let mut content = Zeroizing::new(vec![0; length]);
-        key.open(&nonce, context, ciphertext, &mut content).ok()?;
+        self.own_nonce_key(salt).ok()?.open(nonce, context, ciphertext, &mut content).ok()?;
         Some(content)
     }
 
-    fn subkey(&self, start: &[u8]) -> Result<(AeadKey, [u8; NONCE]), CryptoError> {
-        let (salt, nonce) = start.split_at_checked(SUBKEY_SALT).unwrap_or_default();
-        let key: Secret = self.0.expand_secret(&[SUBKEY, salt], 32);
-        let nonce = nonce.first_chunk().copied().unwrap_or_default();
-        Ok((AeadKey::new(AeadAlgorithm::Aes256Gcm, key.as_bytes())?, nonce))
+    fn own_nonce_key(&self, salt: &[u8; SALT_LEN]) -> Result<AeadKey, CryptoError> {
+        AeadKey::new(AeadAlgorithm::Aes256Gcm, self.subkey(SUBKEY, salt).as_bytes())
+    }
+
+    fn seal_with_nonce_of_module(
+        &self,
+        context: &[u8],
+        content: &[u8],
+    ) -> Result<Vec<u8>, CryptoError> {
+        let mut salt = [0; SALT_LEN];
+        fill_random(&mut salt)?;
+        let room = content.len().saturating_add(RandomNonceKey::OVERHEAD);
+        let mut sealed = [&salt[..], content].concat();
+        sealed.resize(room.saturating_add(SALT_LEN), 0);
+        let value = sealed.get_mut(SALT_LEN..).ok_or(CryptoError::Internal)?;
+        self.module_nonce_key(&salt)?.seal_in_place(context, value, content.len())?;
+        Ok(sealed)
+    }
+
+    fn open_with_nonce_of_module(
+        &self,
+        context: &[u8],
+        sealed: &[u8],
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        let (salt, value) = sealed.split_first_chunk()?;
+        let mut content = Zeroizing::new(value.to_vec());
+        let length = self.module_nonce_key(salt).ok()?.open_in_place(context, &mut content).ok()?;
+        content.truncate(length);
+        Some(content)
+    }
+
+    fn module_nonce_key(&self, salt: &[u8; SALT_LEN]) -> Result<RandomNonceKey, CryptoError> {
+        RandomNonceKey::new(self.subkey(SUBKEY_FOR_MODULE_NONCE, salt).as_bytes())
+    }
+
+    fn subkey(&self, label: &[u8], salt: &[u8; SALT_LEN]) -> Secret {
+        self.0.expand_secret(&[label, salt], 32)
     }
 }
 
@@ -93,9 +143,9 @@ const MIN_LENGTH: usize = 32;
 const SALT: &[u8] = b"tercel fleet 1";
 const NAME: &[u8] = b"name";
 const SUBKEY: &[u8] = b"subkey";
-const SUBKEY_SALT: usize = 16;
+const SUBKEY_FOR_MODULE_NONCE: &[u8] = b"subkey 2";
+const SALT_LEN: usize = 16;
 const NONCE: usize = AeadAlgorithm::NONCE_LEN;
-const START: usize = SUBKEY_SALT + NONCE;
 
 #[cfg(test)]
 mod tests {
@@ -118,6 +168,23 @@ mod tests {
             damaged[at] ^= 1;
             assert!(key(1, "a", "p").open(b"context", &damaged).is_none(), "byte {at}");
             assert!(key(1, "a", "p").open(b"context", &sealed[..at]).is_none(), "length {at}");
+        }
+    }
+
+    #[test]
+    fn values_of_the_two_layouts_refuse_each_other() {
+        let key = key(1, "a", "p");
+        for content in [&b""[..], b"content", &[1; 300]] {
+            let own = key.seal_with_own_nonce(b"context", content).unwrap();
+            let module = key.seal_with_nonce_of_module(b"context", content).unwrap();
+            assert_eq!(**key.open_with_own_nonce(b"context", &own).unwrap(), *content);
+            assert_eq!(**key.open_with_nonce_of_module(b"context", &module).unwrap(), *content);
+            assert!(key.open_with_own_nonce(b"context", &module).is_none());
+            assert!(key.open_with_nonce_of_module(b"context", &own).is_none());
+            assert!(key.open_with_nonce_of_module(b"another", &module).is_none());
+            for length in 0..module.len() {
+                assert!(key.open_with_nonce_of_module(b"context", &module[..length]).is_none());
+            }
         }
     }
 

@@ -8,6 +8,8 @@
 //! own keys      key name 16              | nonce 12 | ciphertext | tag 16
 //! shared keys   key name 16  |  salt 16  | nonce 12 | ciphertext | tag 16
 //! ```
+//!
+//! With the feature `fips` the nonce is at the end, after the tag, and is drawn by the FIPS module.
 
 pub(crate) mod rotating;
 mod sealing;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pki_types::UnixTime;
-use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, Secret, fill_random, has_fast_aes};
+use tercel_crypto::{
+    AeadAlgorithm, CryptoError, RandomNonceKey, Secret, fill_random, has_fast_aes,
+};
 
-use super::sealing::{NONCE, SealingKey};
+use super::sealing::{NONCE, SealingKey, TicketAead};
 use super::swap::Swap;
 use super::{TicketSealer, sealing};
 use crate::record::limits;
@@ -186,7 +188,7 @@ impl Key {
         start.copy_from_slice(last);
         let algorithm =
             if has_fast_aes() { AeadAlgorithm::Aes256Gcm } else { AeadAlgorithm::ChaCha20Poly1305 };
-        let key = AeadKey::new(algorithm, key)?;
+        let key = TicketAead::new(algorithm, key)?;
         Ok(Self { name, sealing: SealingKey::new(key, start, process, limit), created })
     }
 
@@ -200,7 +202,8 @@ const NAME: usize = 16;
 const KEY: usize = 32;
 
 /// Identifies the layout of tickets and its version. It is authenticated with each ticket.
-const FORMAT: &[u8] = b"tercel ticket 1";
+const FORMAT: &[u8] =
+    if RandomNonceKey::IS_REQUIRED { b"tercel ticket 2" } else { b"tercel ticket 1" };
 
 /// The maximum number of older keys. Rotation by time needs one; forks and exhausted keys add more.
 const MAX_OLDER: usize = 4;

@@ -1,14 +1,56 @@
 //! Encryption of tickets under one key.
 //!
-//! Nonces are counted, so they never repeat under a key and need no randomness for each ticket.
+//! Nonces are counted, so they never repeat under a key and need no randomness for each ticket. The
+//! exception is the feature `fips`: the FIPS module draws a nonce for each ticket.
 
-use tercel_crypto::{AeadAlgorithm, AeadKey, wipe};
+use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, RandomNonceKey, wipe};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
+/// The AEAD key of tickets. The variants are two layouts of tickets, of equal length.
+pub(super) enum TicketAead {
+    /// The nonce, then ciphertext and tag.
+    CountedNonces(AeadKey),
+    /// Ciphertext and tag, then the nonce.
+    RandomNonces(RandomNonceKey),
+}
+
+impl TicketAead {
+    /// Creates a key. `algorithm`, whose keys have 32 bytes, is ignored if the FIPS module requires
+    /// another.
+    pub(super) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
+        if RandomNonceKey::IS_REQUIRED {
+            return RandomNonceKey::new(key).map(Self::RandomNonces);
+        }
+        AeadKey::new(algorithm, key).map(Self::CountedNonces)
+    }
+
+    /// Decrypts `sealed`, which consists of ciphertext, tag and nonce. `format` identifies the
+    /// layout and is authenticated, so that a ticket of one layout cannot be interpreted as a
+    /// ticket of another.
+    pub(super) fn open(&self, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (session, length) = match self {
+            Self::CountedNonces(key) => {
+                let (nonce, sealed) = sealed.split_first_chunk()?;
+                let mut session = sealed.to_vec();
+                let length = key.open_in_place(nonce, format, &mut session);
+                (session, length)
+            }
+            Self::RandomNonces(key) => {
+                let mut session = sealed.to_vec();
+                let length = key.open_in_place(format, &mut session);
+                (session, length)
+            }
+        };
+        let mut session = session;
+        session.truncate(length.ok()?);
+        Some(session)
+    }
+}
+
 /// A key with which one process may seal a limited number of tickets.
 pub(super) struct SealingKey {
-    key: AeadKey,
+    key: TicketAead,
     process: u32,
     /// The nonces: `prefix`, then a counter that begins at `start`. Each nonce is returned once.
     prefix: [u8; 4],
@@ -21,7 +63,7 @@ impl SealingKey {
     /// Creates a key with which only `process` may seal: after a fork, parent and child would use
     /// the same nonces. `start` must be random; it hides the number of earlier tickets from
     /// clients.
-    pub(super) fn new(key: AeadKey, start: [u8; NONCE], process: u32, limit: u64) -> Self {
+    pub(super) fn new(key: TicketAead, start: [u8; NONCE], process: u32, limit: u64) -> Self {
         let [a, b, c, d, count @ ..] = start;
         let (prefix, start) = ([a, b, c, d], u64::from_be_bytes(count));
         Self { key, process, prefix, start, used: Counter(AtomicU64::new(0)), limit }
@@ -40,12 +82,20 @@ impl SealingKey {
         // The session is sealed in place, since copying it costs less than zeroing a buffer.
         let mut ticket = Vec::with_capacity(length);
         ticket.extend_from_slice(header);
-        ticket.extend_from_slice(&nonce);
+        if let TicketAead::CountedNonces(_) = &self.key {
+            ticket.extend_from_slice(&nonce);
+        }
         let start = ticket.len();
         ticket.extend_from_slice(session);
         ticket.resize(length, 0);
         let sealed = ticket.get_mut(start..)?;
-        if self.key.seal_in_place(&nonce, format, sealed, session.len(), &[]).is_err() {
+        let result = match &self.key {
+            TicketAead::CountedNonces(key) => {
+                key.seal_in_place(&nonce, format, sealed, session.len(), &[])
+            }
+            TicketAead::RandomNonces(key) => key.seal_in_place(format, sealed, session.len()),
+        };
+        if result.is_err() {
             wipe(sealed);
             return None;
         }
@@ -64,21 +114,10 @@ impl SealingKey {
         Some([a, b, c, d, e, f, g, h, i, j, k, l])
     }
 
-    /// Decrypts `sealed` with this key, see [`open`].
+    /// See [`TicketAead::open`].
     pub(super) fn open(&self, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-        open(&self.key, format, sealed)
+        self.key.open(format, sealed)
     }
-}
-
-/// Decrypts `sealed`, which consists of nonce, ciphertext and tag. `format` identifies the layout
-/// and is authenticated, so that a ticket of one layout cannot be interpreted as a ticket of
-/// another.
-pub(super) fn open(key: &AeadKey, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-    let (nonce, sealed) = sealed.split_first_chunk()?;
-    let mut session = sealed.to_vec();
-    let length = key.open_in_place(nonce, format, &mut session).ok()?;
-    session.truncate(length);
-    Some(session)
 }
 
 /// Whether the length of `sealed` is possible. This is checked before any more expensive work.
@@ -119,7 +158,42 @@ mod tests {
 
     fn key(limit: u64) -> SealingKey {
         let key = AeadKey::new(AeadAlgorithm::Aes256Gcm, &[7; 32]).unwrap();
-        SealingKey::new(key, [0xff; NONCE], 1, limit)
+        SealingKey::new(TicketAead::CountedNonces(key), [0xff; NONCE], 1, limit)
+    }
+
+    fn random_nonce_key(limit: u64) -> SealingKey {
+        let key = RandomNonceKey::new(&[7; 32]).unwrap();
+        SealingKey::new(TicketAead::RandomNonces(key), [0xff; NONCE], 1, limit)
+    }
+
+    #[test]
+    fn tickets_of_the_two_layouts_refuse_each_other() {
+        let (counted, random) = (key(9), random_nonce_key(9));
+        for session in [&b""[..], b"session", &[1; 300]] {
+            let [one, other] = [&counted, &random].map(|key| key.seal(b"hd", b"f", session));
+            let (one, other) = (one.unwrap(), other.unwrap());
+            assert_eq!(one.len(), other.len());
+            assert_eq!(counted.open(b"f", &one[2..]).unwrap(), session);
+            assert_eq!(random.open(b"f", &other[2..]).unwrap(), session);
+            assert_eq!(counted.open(b"f", &other[2..]), None);
+            assert_eq!(random.open(b"f", &one[2..]), None);
+        }
+    }
+
+    #[test]
+    fn random_nonces_differ_and_are_limited() {
+        let key = random_nonce_key(2);
+        let [one, other] = [(); 2].map(|()| key.seal(b"hd", b"f", b"session").unwrap());
+        assert_ne!(one[one.len() - NONCE..], other[other.len() - NONCE..]);
+        assert_ne!(one[2..9], other[2..9]);
+        assert!(!key.may_seal(1) && key.seal(b"hd", b"f", b"session").is_none());
+        assert_eq!(key.open(b"g", &one[2..]), None);
+        for at in 2..one.len() {
+            let mut damaged = one.clone();
+            damaged[at] ^= 1;
+            assert_eq!(key.open(b"f", &damaged[2..]), None, "byte {at}");
+            assert_eq!(key.open(b"f", &one[2..at]), None, "length {at}");
+        }
     }
 
     fn nonce(ticket: &[u8]) -> [u8; NONCE] {

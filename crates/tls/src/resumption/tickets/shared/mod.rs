@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pki_types::UnixTime;
-use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, HashAlgorithm, Prk, Secret, fill_random};
+use tercel_crypto::{
+    AeadAlgorithm, CryptoError, HashAlgorithm, Prk, RandomNonceKey, Secret, fill_random,
+};
 
-use super::sealing::{NONCE, SealingKey};
+use super::sealing::{NONCE, SealingKey, TicketAead};
 use super::swap::Swap;
 use super::{TicketSealer, sealing};
 use crate::record::limits;
@@ -116,10 +118,10 @@ impl TicketSealer for SharedTickets {
         let state = self.state.load();
         let key = state.keys.to_open(id, self.lifetime, now)?;
         if let Some(subkey) = state.keys.opening.find(id) {
-            return sealing::open(&subkey, FORMAT, sealed);
+            return subkey.open(FORMAT, sealed);
         }
         let subkey = key.derive(id).ok()?;
-        let session = sealing::open(&subkey, FORMAT, sealed)?;
+        let session = subkey.open(FORMAT, sealed)?;
         // The subkey is cached only after the ticket was opened, so that invented salts cannot
         // evict subkeys in use.
         state.keys.opening.insert(id, subkey);
@@ -190,9 +192,9 @@ impl SharedKey {
 
     /// Derives the subkey for a salt. The AEAD algorithm does not depend on the processor, because
     /// all processes have to use the same one.
-    fn derive(&self, id: &Id) -> Result<AeadKey, CryptoError> {
+    fn derive(&self, id: &Id) -> Result<TicketAead, CryptoError> {
         let secret = self.prk.expand_secret(&[SUBKEY, id], 32);
-        AeadKey::new(AeadAlgorithm::Aes256Gcm, secret.as_bytes())
+        TicketAead::new(AeadAlgorithm::Aes256Gcm, secret.as_bytes())
     }
 }
 
@@ -230,8 +232,10 @@ type Id = [u8; ID];
 const SALT: usize = 16;
 const ID: usize = NAME + SALT;
 
-/// Identifies the layout of tickets and its version. It is authenticated with each ticket.
-const FORMAT: &[u8] = b"tercel shared ticket 1";
+/// Identifies the layout of tickets and its version. It is authenticated with each ticket, so that
+/// processes with and without the FIPS module do not accept each other's tickets.
+const FORMAT: &[u8] =
+    if RandomNonceKey::IS_REQUIRED { b"tercel shared ticket 2" } else { b"tercel shared ticket 1" };
 
 /// The HKDF label of subkeys, which precedes the key's name and the salt.
 const SUBKEY: &[u8] = b"tercel ticket subkey 1";

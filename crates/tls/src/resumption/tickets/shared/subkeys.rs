@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use tercel_crypto::AeadKey;
-
 use super::Id;
+use crate::resumption::tickets::sealing::TicketAead;
 use crate::resumption::tickets::swap::Swap;
 
 /// A small map of subkeys. It is copied for each change, since every resumption reads it, and it
@@ -21,7 +20,7 @@ pub(super) struct OpeningSubkeys {
 #[derive(Clone)]
 struct Entry {
     id: Id,
-    key: Arc<AeadKey>,
+    key: Arc<TicketAead>,
     /// The position in the order of insertion: larger than that of all earlier entries.
     order: u64,
 }
@@ -31,7 +30,7 @@ impl OpeningSubkeys {
         Self { entries: Swap::new(Vec::new()), capacity }
     }
 
-    pub(super) fn find(&self, id: &Id) -> Option<Arc<AeadKey>> {
+    pub(super) fn find(&self, id: &Id) -> Option<Arc<TicketAead>> {
         let entries = self.entries.load();
         let at = entries.binary_search_by(|entry| entry.id.cmp(id)).ok()?;
         entries.get(at).map(|entry| Arc::clone(&entry.key))
@@ -40,7 +39,7 @@ impl OpeningSubkeys {
     /// Inserts a subkey that opened a ticket, and evicts the oldest subkey if the cache is full. If
     /// another thread inserts a subkey at the same time, this one is dropped and will be derived
     /// again.
-    pub(super) fn insert(&self, id: &Id, key: AeadKey) {
+    pub(super) fn insert(&self, id: &Id, key: TicketAead) {
         let entries = self.entries.load();
         let Err(mut place) = entries.binary_search_by(|entry| entry.id.cmp(id)) else { return };
         let mut changed = Vec::with_capacity(self.capacity.min(entries.len().saturating_add(1)));
@@ -74,9 +73,14 @@ mod tests {
     use tercel_crypto::AeadAlgorithm;
 
     use super::*;
+    use crate::resumption::tickets::sealing::{NONCE, SealingKey};
 
     fn insert(subkeys: &OpeningSubkeys, first: u8) {
-        subkeys.insert(&id(first), AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap());
+        subkeys.insert(&id(first), key(first));
+    }
+
+    fn key(first: u8) -> TicketAead {
+        TicketAead::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap()
     }
 
     fn id(first: u8) -> Id {
@@ -92,11 +96,9 @@ mod tests {
             insert(&subkeys, first);
         }
         for first in [1, 3, 5, 7] {
-            let mut sealed = [0; 16];
-            let key = AeadKey::new(AeadAlgorithm::Aes256Gcm, &[first; 32]).unwrap();
-            key.seal(&[0; 12], b"", b"", &[], &mut sealed).unwrap();
+            let sealed = SealingKey::new(key(first), [0; NONCE], 1, 1).seal(b"", b"", b"s");
             let found = subkeys.find(&id(first)).unwrap();
-            assert!(found.open(&[0; 12], b"", &sealed, &mut []).is_ok());
+            assert_eq!(found.open(b"", &sealed.unwrap()).unwrap(), b"s");
             assert!(subkeys.find(&id(first + 1)).is_none());
         }
     }
