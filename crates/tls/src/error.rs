@@ -302,6 +302,9 @@ pub enum Misuse {
     KeyUpdatePending,
     /// TLS 1.2: keying material cannot be exported without the extended main secret. RFC 7627 5.4
     NoExtendedMainSecret,
+    /// With the feature `fips`: a TLS 1.3 connection with AES-GCM cannot be saved or exported,
+    /// because the FIPS module seals records only with a key that has sealed all records before.
+    BoundToFipsModule,
 }
 
 impl From<PeerError> for Error {

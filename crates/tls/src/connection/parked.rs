@@ -2,12 +2,15 @@
 //!
 //! The secrets are kept, and the keys are derived from them again for the next record. Parking is
 //! invisible to the peer.
+//!
+//! With the feature `fips`, the key of a TLS 1.3 sender with AES-GCM is kept, because the FIPS module
+//! accepts a new key of records only from sequence number 0 on.
 
 use super::Connection;
 use super::link::KeyCell;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use crate::error::{Error, InternalError};
+use crate::error::{Error, InternalError, Misuse};
 use crate::record::protection::Protection;
 
 impl Connection {
@@ -21,8 +24,23 @@ impl Connection {
 
 impl Sender {
     /// Frees the expanded key, about 560 bytes. The next record derives the key again.
+    ///
+    /// With the feature `fips` this has no effect in TLS 1.3 with AES-GCM: the FIPS module makes no
+    /// key for records that begin in the middle of a connection.
     pub fn park(&mut self) {
-        park(self.sealer.protection.as_mut());
+        let protection = self.sealer.protection.as_mut();
+        park(protection.filter(|protection| !protection.seals_from_zero()));
+    }
+
+    /// Refuses if the records of this sender can be continued only with the expanded key that it
+    /// has.
+    pub(super) fn check_movable(&self) -> Result<(), Error> {
+        match &self.sealer.protection {
+            Some(protection) if protection.seals_from_zero() => {
+                Err(Misuse::BoundToFipsModule.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Derives the key again if the sender is parked.

@@ -248,6 +248,9 @@ impl fmt::Display for Misuse {
             Self::NoExtendedMainSecret => {
                 "exporting keying material requires the extended main secret"
             }
+            Self::BoundToFipsModule => {
+                "the FIPS module can continue to send only with the keys that are inside it"
+            }
         })
     }
 }

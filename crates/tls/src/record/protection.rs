@@ -1,11 +1,12 @@
 //! Record protection in one direction: key, nonce, additional data and sequence number.
 //! RFC 9846 5.2-5.3, RFC 5288, RFC 7905
 //!
-//! No other module constructs nonces. An AEAD that counts nonces itself would need a second form of
-//! [`Protection`]. Its sequence number must be settable, because parking, saving and skipped early
-//! data set it.
+//! No other module constructs nonces. With the feature `fips`, the module that computes AES-GCM
+//! checks them. In TLS 1.3 it takes the nonce of the first sealed record as the IV, so that a key
+//! that has sealed records cannot be replaced by the same key: see
+//! [`Construction::seals_from_zero`].
 
-use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError};
+use tercel_crypto::{AeadAlgorithm, CryptoError, RecordKey, RecordNonces};
 use tercel_wire::ContentType;
 
 use super::limits;
@@ -33,6 +34,20 @@ impl Construction {
         }
     }
 
+    /// Returns the order of nonces for the AEAD.
+    fn nonces(self) -> RecordNonces {
+        match self {
+            Self::Tls13 => RecordNonces::Tls13,
+            Self::Tls12Gcm | Self::Tls12ChaCha => RecordNonces::Tls12,
+        }
+    }
+
+    /// Whether an expanded key can seal only from sequence number 0 on. Such a key cannot be freed
+    /// and expanded again in the middle of its records. Keys that open records have no such limit.
+    pub(crate) fn seals_from_zero(self, algorithm: AeadAlgorithm) -> bool {
+        self.nonces().begin_at_zero(algorithm)
+    }
+
     /// Returns the number of bytes of the IV from the key schedule. RFC 9846 5.3, RFC 5288 3,
     /// RFC 7905 2
     pub(crate) fn iv_len(self) -> usize {
@@ -52,7 +67,7 @@ pub(crate) const EXPLICIT_NONCE: usize = 8;
 /// Record protection in one direction.
 pub(crate) struct Protection {
     /// The expanded key. `None` while it is parked.
-    key: Option<AeadKey>,
+    key: Option<RecordKey>,
     iv: [u8; 12],
     sequence: u64,
     construction: Construction,
@@ -67,7 +82,7 @@ macro_rules! seal_with {
         $this:ident, $content_type:ident, $length:expr, $out:ident,
         |$key:ident, $nonce:ident, $aad:ident, $body:ident| $seal:block
     ) => {
-        let ($key, sequence) = ($this.key.as_ref().ok_or(PARKED)?, $this.sequence);
+        let ($key, sequence) = ($this.key.as_mut().ok_or(PARKED)?, $this.sequence);
         $this.sequence = next_sequence(sequence)?;
         let (header, $body) =
             $out.split_first_chunk_mut::<{ limits::HEADER }>().ok_or(InternalError::Encode)?;
@@ -102,7 +117,7 @@ impl Protection {
         key: &[u8],
         write_iv: &[u8],
     ) -> Result<Self, Error> {
-        let key = Some(AeadKey::new(algorithm, key)?);
+        let key = Some(RecordKey::new(algorithm, construction.nonces(), key)?);
         Ok(Self { key, iv: padded_iv(write_iv), sequence: 0, construction, algorithm })
     }
 
@@ -119,7 +134,7 @@ impl Protection {
             *place = Some(Self::new(algorithm, construction, key, write_iv)?);
             return Ok(());
         };
-        let key = Some(old.renew(algorithm, key)?);
+        let key = Some(old.renew(algorithm, construction.nonces(), key)?);
         let iv = padded_iv(write_iv);
         *place = Some(Self { key, iv, sequence: 0, construction, algorithm });
         Ok(())
@@ -147,6 +162,12 @@ impl Protection {
     /// sequence number.
     pub(crate) fn wake(&mut self, recreated: Self) {
         *self = Self { sequence: self.sequence, ..recreated };
+    }
+
+    /// Whether this protection can seal only with the key that it has now. See
+    /// [`Construction::seals_from_zero`].
+    pub(crate) fn seals_from_zero(&self) -> bool {
+        self.construction.seals_from_zero(self.algorithm)
     }
 
     pub(crate) fn construction(&self) -> Construction {

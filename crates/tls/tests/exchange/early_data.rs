@@ -103,6 +103,9 @@ fn early_visit(
         read,
         answered,
     };
+    if cfg!(feature = "fips") {
+        return (early, first_flight); // The FIPS module does not continue a saved connection.
+    }
     // The result of early data is part of a saved connection.
     let saved = (of_client.save().unwrap(), of_server.save().unwrap());
     let of_client = Connection::restore_client(&saved.0, client_config).unwrap();

@@ -29,6 +29,8 @@ mod ech;
 mod event_collector;
 #[cfg(feature = "tracing")]
 mod events;
+#[cfg(feature = "fips")]
+mod fips_senders;
 mod fixtures;
 mod forged_sessions;
 mod freshness_window;
@@ -39,6 +41,7 @@ mod key_shares;
 #[cfg(feature = "message-tap")]
 mod message_tap;
 mod ml_dsa;
+mod movable;
 mod negotiation;
 mod nested_handshakes;
 mod ocsp_renewal;

@@ -49,6 +49,30 @@ fn parking_at_any_time_changes_nothing_on_the_wire() {
 }
 
 #[test]
+fn a_thousand_records_are_sealed_across_parking() {
+    for (version, suite) in SUITES {
+        let (client, server) = configs(suite);
+        let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
+        for round in 0..1000_u32 {
+            let side = [Side::Client, Side::Server][usize::from(round % 3 == 0)];
+            let data = round.to_be_bytes();
+            assert_eq!(ends.transfer(side, &data, Delivery::Whole), data, "{suite:?}, {round}");
+            ends.client.connection.park();
+            ends.server.connection.park();
+            if version == ProtocolVersion::TLS1_3 && round % 100 == 50 {
+                let (mut update, mut answer) = (Vec::new(), Vec::new());
+                ends.client.connection.sender.update_key(true, &mut update).unwrap();
+                ends.client.connection.park();
+                assert_eq!(ends.server.read(&update, Delivery::Whole).unwrap(), b"");
+                ends.server.connection.sender.control(&mut answer).unwrap();
+                ends.server.connection.park();
+                assert_eq!(ends.client.read(&answer, Delivery::Whole).unwrap(), b"");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_partial_message_survives_parking() {
     // The tickets are in records of 64 bytes. They are delivered byte by byte, and the connection
     // is parked after each byte.

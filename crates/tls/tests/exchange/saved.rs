@@ -16,7 +16,8 @@ use tercel::{
 use tercel_crypto::Hash;
 use tercel_crypto::deterministic::with_seed;
 
-use crate::fixtures::{self, Kind, NAME, client, credential, roots, server};
+use crate::fixtures::{Kind, NAME, credential, roots, server};
+use crate::movable::{self, client};
 use crate::pair::{Delivery, End, Ends, Pair, records};
 use crate::raw_public_keys::{public, raw};
 use crate::traffic_keys::SUITES;
@@ -96,7 +97,8 @@ fn connection_info_and_exporters_are_those_of_the_saved_one() {
 #[test]
 fn a_raw_public_key_is_carried() {
     let trusted = vec![public(Kind::P256)];
-    let client = ClientConfig::builder().trusted_raw_keys(trusted).build().unwrap();
+    let client = movable::limited(ClientConfig::builder().trusted_raw_keys(trusted));
+    let client = client.build().unwrap();
     let server = ServerConfig::builder().credential(raw(Kind::P256)).build().unwrap();
     let configs = (client, server);
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
@@ -133,7 +135,7 @@ fn tickets_are_not_used_with_other_requirements() {
     let mut other_roots: Roots = roots();
     let other = rcgen::generate_simple_self_signed(vec!["other.example".to_owned()]).unwrap();
     other_roots.add_der(other.cert.der()).unwrap();
-    let next = ClientConfig::builder().roots(other_roots).build().unwrap();
+    let next = movable::limited(ClientConfig::builder().roots(other_roots)).build().unwrap();
     let next = (next, server);
     ends.client.connection = restored_end(ends.client.connection, Side::Client, &next);
     ends.talk();
@@ -165,7 +167,7 @@ fn a_partial_message_is_saved() {
 
 #[test]
 fn key_updates_continue_after_a_restoration() {
-    let configs = fixtures::plain();
+    let configs = (client().build().unwrap(), server().build().unwrap());
     for side in BOTH_SIDES {
         let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
         ends.talk();
@@ -196,7 +198,7 @@ fn key_updates_continue_after_a_restoration() {
 
 #[test]
 fn counters_of_repeated_messages_are_saved() {
-    let configs = fixtures::plain();
+    let configs = (client().build().unwrap(), server().build().unwrap());
     let mut ends = Pair::new(&configs.0, &configs.1, NAME).connect().unwrap();
     ends.talk();
     let refused = (0..100).find_map(|_| {
@@ -236,7 +238,7 @@ fn a_closed_connection_stays_closed() {
 
 #[test]
 fn a_failed_connection_is_not_saved() {
-    let mut ends = fixtures::connect(TLS13);
+    let mut ends = movable::connect(TLS13);
     ends.client.read(&[23, 3, 3, 0, 1, 0], Delivery::Whole).unwrap_err();
     let mut kept = ends.client.connection.save().unwrap_err();
     assert_eq!(Error::from(InternalError::Failed), kept.reason);
@@ -249,7 +251,7 @@ fn a_failed_connection_is_not_saved() {
 #[test]
 fn the_new_configuration_decides_on_truncation() {
     for tolerate in [true, false] {
-        let ends = fixtures::connect(TLS13);
+        let ends = movable::connect(TLS13);
         let next = client().tolerate_truncation(tolerate).build().unwrap();
         let bytes = ends.client.connection.save().unwrap();
         let mut restored = Connection::restore_client(&bytes, &next).unwrap();

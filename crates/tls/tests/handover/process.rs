@@ -36,9 +36,11 @@ pub(crate) fn all() -> Outcome {
         return Outcome::Absent(format!("another process: this machine cannot start {program}"));
     }
     let mut passed = 0;
-    for version in [ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2] {
+    // The keys of a TLS 1.3 sender with AES-GCM stay in the FIPS module.
+    let versions = &[ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3][..];
+    for version in if cfg!(feature = "fips") { &versions[..1] } else { versions } {
         for given in [Side::Client, Side::Server] {
-            one(version, given);
+            one(*version, given);
             println!("another_process: {version:?}, {given:?}: ok");
             passed += 1;
         }

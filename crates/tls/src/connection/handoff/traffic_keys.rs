@@ -104,10 +104,11 @@ impl Connection {
     /// # Errors
     /// Returns the connection with the reason: [`Misuse::UnreadInput`] if `received` is not empty;
     /// [`Misuse::PartialMessage`] if a handshake message is incomplete;
-    /// [`Misuse::CertificatePending`] as for [`Self::save`]; [`Misuse::ControlPending`] if
-    /// [`crate::Sender::control`] has something to send; [`Misuse::KeyUpdatePending`] if a key
-    /// update requested from the peer is outstanding; [`InternalError::Closed`] after close_notify
-    /// was sent; [`InternalError::Failed`] after an error.
+    /// [`Misuse::CertificatePending`] and [`Misuse::BoundToFipsModule`] as for [`Self::save`];
+    /// [`Misuse::ControlPending`] if [`crate::Sender::control`] has something to send;
+    /// [`Misuse::KeyUpdatePending`] if a key update requested from the peer is outstanding;
+    /// [`InternalError::Closed`] after close_notify was sent; [`InternalError::Failed`] after an
+    /// error.
     pub fn export_traffic_keys(
         self,
         received: &ReceiveBuffer,
@@ -145,6 +146,7 @@ impl Connection {
         if sender.link().signals().update_awaited() {
             return Err(Misuse::KeyUpdatePending.into());
         }
+        sender.check_movable()?;
         let key = |keys: Option<&Keys>, sequence| {
             keys.map(|keys| TrafficKey::new(keys, sequence)).ok_or(InternalError::Failed)
         };

@@ -48,6 +48,9 @@ pub enum RestoreError {
     WrongSide,
     /// The bytes were not written by [`Connection::save`].
     Malformed,
+    /// With the feature `fips`: the FIPS module cannot continue a TLS 1.3 connection with AES-GCM,
+    /// see [`crate::error::Misuse::BoundToFipsModule`].
+    NotInFipsModule,
 }
 
 /// The version of the format.
@@ -74,8 +77,9 @@ impl Connection {
     /// # Errors
     /// Returns the connection with the reason: [`InternalError::Failed`] after an error;
     /// [`crate::error::Misuse::CertificatePending`] for a client that may receive a post-handshake
-    /// certificate request, and for a server with an unanswered one; [`InternalError::Encode`] if a
-    /// part is longer than its length field.
+    /// certificate request, and for a server with an unanswered one;
+    /// [`crate::error::Misuse::BoundToFipsModule`] for TLS 1.3 with AES-GCM, if the feature `fips` is
+    /// on; [`InternalError::Encode`] if a part is longer than its length field.
     pub fn save(mut self) -> Result<Zeroizing<Vec<u8>>, HandoffError> {
         match self.encode() {
             Ok(bytes) => Ok(bytes),
@@ -110,6 +114,7 @@ impl Connection {
             return Err(InternalError::Failed.into());
         }
         receiver.post_handshake.check_idle()?;
+        sender.check_movable()?;
         let tickets =
             receiver.post_handshake.tickets.as_mut().and_then(|handler| tickets::to_bytes(handler));
         // The capacity is sufficient from the start, since a reallocation would leave secrets in
@@ -193,7 +198,11 @@ fn restore(bytes: &[u8], config: &Config<'_>) -> Result<Connection, RestoreError
         Ok(CLIENT | SERVER) => return Err(RestoreError::WrongSide),
         _ => return Err(RestoreError::Malformed),
     }
-    read(&mut r, config).ok_or(RestoreError::Malformed)
+    let connection = read(&mut r, config).ok_or(RestoreError::Malformed)?;
+    match connection.sender.check_movable() {
+        Ok(()) => Ok(connection),
+        Err(_) => Err(RestoreError::NotInFipsModule),
+    }
 }
 
 /// Reads all fields after the side. All values are checked, since the digest does not authenticate
@@ -287,6 +296,9 @@ impl core::fmt::Display for RestoreError {
             Self::Damaged => f.write_str("saved connection was changed or truncated"),
             Self::WrongSide => f.write_str("saved connection is that of the other side"),
             Self::Malformed => f.write_str("malformed saved connection"),
+            Self::NotInFipsModule => {
+                f.write_str("the FIPS module cannot continue a saved TLS 1.3 connection")
+            }
         }
     }
 }
