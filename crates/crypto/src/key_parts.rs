@@ -2,11 +2,16 @@
 //!
 //! See `public_key.rs` and `signing_key.rs`, which parse and use them.
 
+#[cfg(feature = "fips")]
+use core::ops::Deref;
+
 use crate::algorithm::HashAlgorithm;
 use crate::backend::ec::EcKey;
 use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::rsa::RsaKey;
 use crate::error::CryptoError;
+#[cfg(not(feature = "fips"))]
+use crate::hash::{Digest, Hash};
 use crate::signature::{KeyKind, SignatureAlgorithm, pss_algorithms};
 
 /// A public or private key. `Ed` is the form of an Ed25519 key, which differs between the two.
@@ -58,4 +63,29 @@ impl<Ed> KeyParts<Ed> {
 /// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow.
 fn of_allowed_size(key: RsaKey) -> Result<RsaKey, CryptoError> {
     if (2048..=8192).contains(&key.bits()) { Ok(key) } else { Err(CryptoError::InvalidKey) }
+}
+
+/// What an RSA or ECDSA key of the backend signs and verifies: the digest of a message.
+#[cfg(not(feature = "fips"))]
+pub(crate) fn to_be_signed(hash: HashAlgorithm, message: &[u8]) -> Digest {
+    Hash::digest(hash, &[message])
+}
+
+/// What an RSA or ECDSA key of the backend signs and verifies: the FIPS module hashes the message.
+#[cfg(feature = "fips")]
+pub(crate) fn to_be_signed(_: HashAlgorithm, message: &[u8]) -> Message<'_> {
+    Message(message)
+}
+
+/// A message that is not hashed yet.
+#[cfg(feature = "fips")]
+pub(crate) struct Message<'m>(&'m [u8]);
+
+#[cfg(feature = "fips")]
+impl Deref for Message<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0
+    }
 }

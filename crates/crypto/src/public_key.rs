@@ -11,7 +11,7 @@ use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::error::CryptoError;
-use crate::key_parts::KeyParts;
+use crate::key_parts::{KeyParts, to_be_signed};
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
 /// A parsed public key.
@@ -93,9 +93,11 @@ impl PublicKey {
             (Parts::Rsa(key, _, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
-                key.verify_message(padding, hash, message, signature)
+                key.verify(padding, hash, &to_be_signed(hash, message), signature)
             }
-            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.verify_message(hash, message, signature),
+            (Parts::Ec(key), Scheme::Ecdsa(hash)) => {
+                key.verify(hash, &to_be_signed(hash, message), signature)
+            }
             (Parts::Ed25519(key), Scheme::Ed25519) => {
                 let signature = signature.try_into().map_err(|_| CryptoError::Rejected)?;
                 ed25519::verify(key, message, signature)

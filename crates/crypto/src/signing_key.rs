@@ -13,7 +13,7 @@ use crate::backend::rsa::RsaKey;
 use crate::backend::secret::Secret;
 use crate::der;
 use crate::error::CryptoError;
-use crate::key_parts::KeyParts;
+use crate::key_parts::{KeyParts, to_be_signed};
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
 /// A signer: a key in memory, a token, or a service.
@@ -134,9 +134,11 @@ impl SigningKey {
             (Parts::Rsa(key, _, algorithms), Scheme::Rsa(padding, hash))
                 if algorithms.contains(&algorithm) =>
             {
-                key.sign_message(padding, hash, message, out)
+                key.sign(padding, hash, &to_be_signed(hash, message), out)
             }
-            (Parts::Ec(key), Scheme::Ecdsa(hash)) => key.sign_message(hash, message, out),
+            (Parts::Ec(key), Scheme::Ecdsa(hash)) => {
+                key.sign(hash, &to_be_signed(hash, message), out)
+            }
             (Parts::Ed25519(private), Scheme::Ed25519) => {
                 let private = private.as_bytes().try_into().map_err(|_| CryptoError::Internal)?;
                 let mut signature = [0; 64];

@@ -1,10 +1,16 @@
 //! Ed25519, RFC 8032, with raw keys.
 //!
-//! See `signing_key.rs` and `public_key.rs` above.
+//! See `signing_key.rs` and `public_key.rs` above. Version 3 of the FIPS module approves signatures
+//! by the EVP interface only; later versions approve both, and this one is faster.
 
 use super::lc;
 
+#[cfg(not(fips_module_3))]
 use super::check;
+#[cfg(fips_module_3)]
+use super::digest_sign::{self, Method};
+#[cfg(fips_module_3)]
+use super::handle::Handle;
 use crate::error::CryptoError;
 
 /// The length of AWS-LC's private form: the seed, then the public key.
@@ -19,6 +25,42 @@ pub(crate) fn expand_seed(seed: &[u8; 32], private: &mut [u8; PRIVATE_LEN]) {
     }
 }
 
+#[cfg(fips_module_3)]
+pub(crate) fn sign(
+    private: &[u8; PRIVATE_LEN],
+    message: &[u8],
+    signature: &mut [u8; 64],
+) -> Result<(), CryptoError> {
+    let (seed, none) = (&private[..32], core::ptr::null_mut());
+    // SAFETY: `seed` is passed with its length; the result is null, or we own it.
+    let key = unsafe {
+        let start = seed.as_ptr();
+        let key = lc::EVP_PKEY_new_raw_private_key(lc::EVP_PKEY_ED25519, none, start, seed.len());
+        Handle::new(key, CryptoError::Internal)?
+    };
+    let mut made = Vec::with_capacity(64);
+    digest_sign::sign(&key, Method::WITHOUT_HASH, message, 64, &mut made)?;
+    *signature = made.try_into().map_err(|_| CryptoError::Internal)?;
+    Ok(())
+}
+
+#[cfg(fips_module_3)]
+pub(crate) fn verify(
+    public: &[u8; 32],
+    message: &[u8],
+    signature: &[u8; 64],
+) -> Result<(), CryptoError> {
+    let none = core::ptr::null_mut();
+    // SAFETY: `public` is passed with its length; the result is null, or we own it.
+    let key = unsafe {
+        let start = public.as_ptr();
+        let key = lc::EVP_PKEY_new_raw_public_key(lc::EVP_PKEY_ED25519, none, start, public.len());
+        Handle::new(key, CryptoError::Rejected)?
+    };
+    digest_sign::verify(&key, Method::WITHOUT_HASH, message, signature)
+}
+
+#[cfg(not(fips_module_3))]
 pub(crate) fn sign(
     private: &[u8; PRIVATE_LEN],
     message: &[u8],
@@ -31,6 +73,7 @@ pub(crate) fn sign(
     check(code, CryptoError::Internal)
 }
 
+#[cfg(not(fips_module_3))]
 pub(crate) fn verify(
     public: &[u8; 32],
     message: &[u8],

@@ -89,6 +89,8 @@ impl Kem {
     }
 
     fn public_key(self, bytes: &[u8]) -> Result<Handle<lc::EVP_PKEY>, CryptoError> {
+        #[cfg(fips_module_3)]
+        check_modulus(bytes)?;
         // SAFETY: `bytes` is passed with its length, which AWS-LC compares with that of the
         // parameter set; we own the result.
         unsafe {
@@ -96,6 +98,23 @@ impl Kem {
             Handle::new(key, CryptoError::InvalidShare)
         }
     }
+}
+
+/// Checks that each coefficient of an encapsulation key is below the modulus (FIPS 203 7.2), which
+/// version 3 of the FIPS module does not check.
+#[cfg(fips_module_3)]
+fn check_modulus(public_key: &[u8]) -> Result<(), CryptoError> {
+    const MODULUS: u16 = 3329;
+    // The last 32 bytes are a seed. Before it, three bytes have two coefficients of twelve bits.
+    let (coefficients, _) = public_key.split_last_chunk::<32>().ok_or(CryptoError::InvalidShare)?;
+    let is_reduced = coefficients.chunks(3).all(|chunk| match *chunk {
+        [a, b, c] => {
+            let [a, b, c] = [a, b, c].map(u16::from);
+            (a | (b & 0x0f) << 8) < MODULUS && (b >> 4 | c << 4) < MODULUS
+        }
+        _ => false,
+    });
+    if is_reduced { Ok(()) } else { Err(CryptoError::InvalidShare) }
 }
 
 /// A decapsulation key.

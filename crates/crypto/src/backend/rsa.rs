@@ -21,8 +21,6 @@ use super::kernels::rsa::{
 use super::memory::constant_time_eq;
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
-#[cfg(not(feature = "fips"))]
-use crate::hash::Hash;
 
 /// A padding scheme of RFC 8017. PSS uses one hash throughout, and a salt as long as the
 /// digest.
@@ -93,28 +91,7 @@ impl RsaKey {
 
 #[cfg(not(feature = "fips"))]
 impl RsaKey {
-    /// Appends a signature of a message.
-    pub(crate) fn sign_message(
-        &self,
-        padding: Padding,
-        hash: HashAlgorithm,
-        message: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), CryptoError> {
-        self.sign(padding, hash, &Hash::digest(hash, &[message]), out)
-    }
-
-    /// Verifies a signature of a message.
-    pub(crate) fn verify_message(
-        &self,
-        padding: Padding,
-        hash: HashAlgorithm,
-        message: &[u8],
-        signature: &[u8],
-    ) -> Result<(), CryptoError> {
-        self.verify(padding, hash, &Hash::digest(hash, &[message]), signature)
-    }
-
+    /// Appends a signature of a digest.
     pub(crate) fn sign(
         &self,
         padding: Padding,
@@ -171,6 +148,7 @@ impl RsaKey {
         })
     }
 
+    /// Verifies a signature of a digest.
     pub(crate) fn verify(
         &self,
         padding: Padding,

@@ -43,9 +43,13 @@ const MODULES: [(&str, &[&str]); 13] = [
             "signing_key",
             "pkcs12",
             "aead",
+            "random_nonce_key",
+            "record_key",
             "hpke",
             "header_protection",
             "kernel_checks",
+            "fips",
+            "service_indicator",
         ],
     ),
     (

@@ -40,7 +40,7 @@ impl EcKey {
     }
 
     /// Appends an ECDSA signature of a message, in DER.
-    pub(crate) fn sign_message(
+    pub(crate) fn sign(
         &self,
         hash: HashAlgorithm,
         message: &[u8],
@@ -52,7 +52,7 @@ impl EcKey {
     }
 
     /// Verifies a DER signature of a message.
-    pub(crate) fn verify_message(
+    pub(crate) fn verify(
         &self,
         hash: HashAlgorithm,
         message: &[u8],

@@ -4,7 +4,6 @@ use super::super::{append, check, lc};
 use super::{EcKey, decode_point};
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
-use crate::hash::Hash;
 
 impl EcKey {
     /// The x coordinate of this private key times the peer's point; `out` must have
@@ -26,14 +25,13 @@ impl EcKey {
         check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
     }
 
-    /// Appends an ECDSA signature of a message, in DER.
-    pub(crate) fn sign_message(
+    /// Appends an ECDSA signature of a digest, in DER.
+    pub(crate) fn sign(
         &self,
-        hash: HashAlgorithm,
-        message: &[u8],
+        _: HashAlgorithm,
+        digest: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), CryptoError> {
-        let digest = Hash::digest(hash, &[message]);
         // SAFETY: the key is valid.
         let most = unsafe { lc::ECDSA_size(self.key.as_ptr()) };
         append(out, most, |signature| {
@@ -54,14 +52,13 @@ impl EcKey {
         })
     }
 
-    /// Verifies a DER signature of a message.
-    pub(crate) fn verify_message(
+    /// Verifies a DER signature of a digest.
+    pub(crate) fn verify(
         &self,
-        hash: HashAlgorithm,
-        message: &[u8],
+        _: HashAlgorithm,
+        digest: &[u8],
         signature: &[u8],
     ) -> Result<(), CryptoError> {
-        let digest = Hash::digest(hash, &[message]);
         // SAFETY: the key is valid; both inputs are passed with their lengths.
         let code = unsafe {
             lc::ECDSA_verify(

@@ -21,7 +21,7 @@ pub(super) fn container(key: &Handle<lc::RSA>) -> Result<Handle<lc::EVP_PKEY>, C
 
 impl RsaKey {
     /// Appends a signature of a message.
-    pub(crate) fn sign_message(
+    pub(crate) fn sign(
         &self,
         padding: Padding,
         hash: HashAlgorithm,
@@ -34,7 +34,7 @@ impl RsaKey {
     }
 
     /// Verifies a signature of a message.
-    pub(crate) fn verify_message(
+    pub(crate) fn verify(
         &self,
         padding: Padding,
         hash: HashAlgorithm,
