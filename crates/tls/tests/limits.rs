@@ -123,7 +123,9 @@ fn a_parked_connection_is_half_a_kibibyte() {
             // The size of the halves is the memory that is freed when they are dropped.
             let heap = -measure(|| drop((sender, receiver, exporter))).bytes_current;
             let held = inline + usize::try_from(heap).unwrap();
-            assert!((100..=KIB / 2 + TAP).contains(&held), "{version:?}: {held}");
+            // The FIPS module keeps the expanded key of a TLS 1.3 sender.
+            let key = if cfg!(feature = "fips") && version == TLS13 { 600 } else { 0 };
+            assert!((100..=KIB / 2 + TAP + key).contains(&held), "{version:?}: {held}");
         }
     }
 }
