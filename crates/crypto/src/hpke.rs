@@ -81,8 +81,8 @@ impl HpkeSender {
     /// # Errors
     ///
     /// [`CryptoError::InvalidShare`] when the public key is of a wrong length, or gives an all-zero
-    /// secret; [`CryptoError::Unsupported`] for a KDF with SHA-512, or with SHA-384 in AWS-LC's FIPS
-    /// module.
+    /// secret; [`CryptoError::Unsupported`] for a KDF with SHA-512, or with SHA-384 in AWS-LC's
+    /// FIPS module.
     pub fn new(
         suite: HpkeSuite,
         public_key: &[u8],

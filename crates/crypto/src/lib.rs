@@ -7,7 +7,7 @@
 //! | task | see |
 //! |---|---|
 //! | protect records | [`RecordKey`] in `record_key.rs` |
-//! | encrypt other messages | [`AeadKey`] in `aead.rs`, [`RandomNonceKey`] in `random_nonce_key.rs` |
+//! | encrypt other messages | [`AeadKey`] in `aead.rs`; [`RandomNonceKey`] |
 //! | protect headers of QUIC packets | [`HeaderProtectionKey`] in `header_protection.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
 //! | identify keys and issuers as in OCSP | [`sha1_name`] in `hash.rs` |

@@ -16,8 +16,8 @@ use crate::error::CryptoError;
 pub struct RandomNonceKey(RandomNonceContext);
 
 impl RandomNonceKey {
-    /// Whether AWS-LC is its FIPS module, so that messages other than records have to be sealed with
-    /// this key and not with [`AeadKey`](crate::AeadKey).
+    /// Whether AWS-LC is its FIPS module, so that messages other than records have to be sealed
+    /// with this key and not with [`AeadKey`](crate::AeadKey).
     pub const IS_REQUIRED: bool = cfg!(feature = "fips");
     /// The length of a key.
     pub const KEY_LEN: usize = AeadAlgorithm::Aes256Gcm.key_len();

@@ -1,12 +1,12 @@
 //! Which functions of this crate use approved services of AWS-LC's FIPS module.
 //!
 //! Each function is run, and the module's service indicator says how many approved services it has
-//! completed. `cargo test -p tercel-crypto --no-default-features --features fips,deterministic --test
-//! fips_indicator -- --nocapture` prints the table.
+//! completed. `cargo test -p tercel-crypto --no-default-features --features fips,deterministic
+//! --test fips_indicator -- --nocapture` prints the table.
 //!
-//! The indicator cannot say that a call was *not* approved: it counts only approved services. So each
-//! row has the number of services that the function should need, and the number that the indicator
-//! counted. A row in which the two differ has a reason.
+//! The indicator cannot say that a call was *not* approved: it counts only approved services. So
+//! each row has the number of services that the function should need, and the number that the
+//! indicator counted. A row in which the two differ has a reason.
 
 #![cfg(all(feature = "fips", feature = "deterministic", debug_assertions))]
 
@@ -53,8 +53,8 @@ impl Table {
         result
     }
 
-    /// Runs a function that needs services of which not all are approved: `numbers` are those needed,
-    /// and those approved.
+    /// Runs a function that needs services of which not all are approved: `numbers` are those
+    /// needed, and those approved.
     fn not_approved<T>(
         &mut self,
         function: &'static str,

@@ -3,9 +3,9 @@
 //! The caller passes the random bytes, because a hybrid draws the bytes of both components at once
 //! (`key_exchange/randomness.rs` above). AWS-LC's own `EVP_PKEY_keygen` and `EVP_PKEY_encapsulate`
 //! draw as many bytes from the same generator and continue with the same functions, which check
-//! the modulus of a peer's key (FIPS 203 7.2) and, in the FIPS module, each new key pair (FIPS 140-3
-//! IG 10.3.A). If the caller passes no bytes, those functions are used: in the FIPS module the bytes
-//! have to be drawn inside of it (FIPS 203 6).
+//! the modulus of a peer's key (FIPS 203 7.2) and, in the FIPS module, each new key pair (FIPS
+//! 140-3 IG 10.3.A). If the caller passes no bytes, those functions are used: in the FIPS module
+//! the bytes have to be drawn inside of it (FIPS 203 6).
 
 use core::ptr;
 
@@ -47,8 +47,8 @@ impl Kem {
         }
     }
 
-    /// Encapsulates to a peer's key with 32 random bytes, `m` in FIPS 203, or with bytes that AWS-LC
-    /// draws if `random` is empty. Writes the ciphertext and the shared secret.
+    /// Encapsulates to a peer's key with 32 random bytes, `m` in FIPS 203, or with bytes that
+    /// AWS-LC draws if `random` is empty. Writes the ciphertext and the shared secret.
     ///
     /// A key with a coefficient beyond the modulus is refused (FIPS 203 7.2).
     pub(crate) fn encapsulate(

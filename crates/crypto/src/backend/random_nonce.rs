@@ -57,8 +57,8 @@ impl RandomNonceContext {
         assert!(end.len() == OVERHEAD);
         let (mut written, out, len) = (0, body.as_mut_ptr(), body.len());
         // SAFETY: every pointer is passed with the length of its slice; input and output are the
-        // same, which AWS-LC allows, and `end` is a separate borrow; the nonce is empty; the context
-        // is initialised.
+        // same, which AWS-LC allows, and `end` is a separate borrow; the nonce is empty; the
+        // context is initialised.
         let code = unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
                 self.0.as_ptr(),

@@ -1,8 +1,8 @@
 //! HMAC keys for AWS-LC's FIPS module.
 //!
 //! The module's MACs and key derivations are approved services only as a whole: a key derivation
-//! that this crate composes of MACs is not. Those services take the key itself, so the key is stored
-//! and not prepared. See `backend/approved_mac.rs` for the calls.
+//! that this crate composes of MACs is not. Those services take the key itself, so the key is
+//! stored and not prepared. See `backend/approved_mac.rs` for the calls.
 
 use crate::algorithm::HashAlgorithm;
 use crate::backend::approved_mac;

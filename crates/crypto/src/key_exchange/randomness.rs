@@ -57,7 +57,8 @@ fn classic_len(classic: Classic) -> usize {
     }
 }
 
-/// Whether AWS-LC draws the bytes of ML-KEM: its FIPS module does, except with the source of a test.
+/// Whether AWS-LC draws the bytes of ML-KEM: its FIPS module does, except with the source of a
+/// test.
 fn is_kem_drawn_by_module() -> bool {
     #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
     if crate::deterministic::is_active() {

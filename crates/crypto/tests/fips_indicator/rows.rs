@@ -173,7 +173,8 @@ const X25519: &str = "X25519 is not an algorithm of FIPS";
 
 pub(crate) fn key_exchanges(table: &mut Table) {
     // With each algorithm the numbers of services of `generate`, `agree` and `respond`, needed and
-    // approved. The random bytes of X25519 are a service, those of the other algorithms part of one.
+    // approved. The random bytes of X25519 are a service, those of the other algorithms part of
+    // one.
     for (algorithm, [generate, agree, respond]) in [
         (Kx::P256, [(1, 1), (1, 1), (2, 2)]),
         (Kx::P384, [(1, 1), (1, 1), (2, 2)]),

@@ -3,8 +3,8 @@
 //! The secrets are kept, and the keys are derived from them again for the next record. Parking is
 //! invisible to the peer.
 //!
-//! With the feature `fips`, the key of a TLS 1.3 sender with AES-GCM is kept, because the FIPS module
-//! accepts a new key of records only from sequence number 0 on.
+//! With the feature `fips`, the key of a TLS 1.3 sender with AES-GCM is kept, because the FIPS
+//! module accepts a new key of records only from sequence number 0 on.
 
 use super::Connection;
 use super::link::KeyCell;
