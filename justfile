@@ -70,12 +70,12 @@ check:
     cargo fmt --manifest-path lab/workers/tercel-c/Cargo.toml --check
     cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo clippy --workspace --all-targets --all-features -- -D warnings
+    cargo clippy --workspace --all-targets --features "$(tools/features.sh)" -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
     # By itself, because the dev-dependencies of other members enable features of its dependencies.
     cargo clippy -p tercel-cli --no-default-features -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$(tools/features.sh)"
 
 # Package the crates that users get, inspect the archives and build from them; `--renew` writes tools/package.txt.
 package *FLAGS="":

@@ -81,7 +81,7 @@ compile() { # CRATE...
         "${check[@]}" -p "$crate" -p same-builds || fault "$crate: does not compile from its archive"
     done
     # In the repository, a dev-dependency of a crate on itself enables the features that its examples need.
-    "${check[@]}" --workspace --examples --all-features || fault "the examples do not compile from their archives"
+    "${check[@]}" --workspace --examples --features "$(tools/features.sh crates)" || fault "the examples do not compile from their archives"
 }
 
 # Adds a package with the features of dependencies that the workspace of the repository enables somewhere, so that

@@ -63,11 +63,12 @@ grep -q -F '/release/tercel"' <<<"$lines" || { echo "no program was built" >&2; 
 without_seams "cargo build --release --workspace" "$lines"
 
 # Requesting the features does not add them to a release. Checked and built code have the same metadata.
-without_seams "cargo check --release --workspace --all-features" \
-    "$(artifacts check --release --workspace --all-features)"
+all=$(tools/features.sh)
+without_seams "cargo check --release --workspace --features $all" \
+    "$(artifacts check --release --workspace --features "$all")"
 
 # Checks that the search is effective: with debug assertions, each seam is found when its feature is enabled.
-lines=$(artifacts check --workspace --all-features)
+lines=$(artifacts check --workspace --features "$all")
 for crate in $(git grep -l -F "$seam" -- 'crates/*/src/*.rs' | cut -d/ -f1,2 | sort -u); do
     wanted=$(git grep -h -F "$seam" -- "$crate/src/*.rs" | wc -l)
     mapfile -t files < <(files_of "$(grep -F "\"manifest_path\":\"$PWD/$crate/Cargo.toml\"" <<<"$lines")")

@@ -285,9 +285,9 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ),
 ];
 
-/// The only crate of `crates` that may call the cryptographic backend, and that backend.
+/// The only crate of `crates` that may call the cryptographic backend, and the two backends.
 /// `tercel-openssl` declares functions of the system's libcrypto, for objects of programs.
-const FOREIGN: (&str, &str) = ("tercel-crypto", "aws-lc-sys");
+const FOREIGN: (&str, [&str; 2]) = ("tercel-crypto", ["aws-lc-sys", "aws-lc-fips-sys"]);
 
 /// The folders in which `unsafe` is allowed. That of `fuzz` calls the C interface, and those of the
 /// lab call libraries in C.
@@ -405,7 +405,7 @@ fn dependency_faults(manifest: &str) -> Vec<String> {
         if ours && !allowed.contains(&dependency.as_str()) {
             faults.push(format!("`{package}` depends on `{dependency}`"));
         }
-        if dependency == FOREIGN.1 && package != FOREIGN.0 {
+        if FOREIGN.1.contains(&dependency.as_str()) && package != FOREIGN.0 {
             faults.push(format!("`{package}` calls `{dependency}` without `{}`", FOREIGN.0));
         }
     }
@@ -485,6 +485,7 @@ mod tests {
             ("tercel-crypto", "[build-dependencies]\nx = { package = \"tercel-pki\" }\n", 1),
             ("tercel", "[dev-dependencies]\nx = { package = \"tercel-cli\" }\n", 0),
             ("tercel", "[dependencies]\naws-lc-sys = \"0.47\"\n", 1),
+            ("tercel", "[dependencies]\naws-lc-fips-sys = \"0.14\"\n", 1),
             ("tercel-crypto", "[dependencies]\naws-lc-sys = { workspace = true }\n", 0),
             ("tercel-extra", "", 1),
         ] {
