@@ -51,6 +51,12 @@ pub trait Signer: Send + Sync {
     fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         self.kind().algorithms()
     }
+
+    /// Whether the signatures are made by a module that is approved in the sense of FIPS 140-3:
+    /// this library's, or a validated one to which the key belongs. The default is `false`.
+    fn is_fips_approved(&self) -> bool {
+        false
+    }
 }
 
 /// A private key in memory.
@@ -213,6 +219,10 @@ impl Signer for SigningKey {
 
     fn algorithms(&self) -> &'static [SignatureAlgorithm] {
         self.algorithms()
+    }
+
+    fn is_fips_approved(&self) -> bool {
+        true
     }
 }
 

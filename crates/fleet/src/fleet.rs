@@ -369,6 +369,10 @@ impl TicketSealer for FleetSealer {
     fn lifetime(&self) -> Duration {
         self.tickets.lifetime()
     }
+
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for Fleet {

@@ -254,6 +254,9 @@ pub enum InternalError {
     SigningFailed,
     /// QUIC: the configuration that was chosen for this connection cannot be used over QUIC.
     NotForQuic,
+    /// The configuration has the option `fips`, and a credential, a configuration or an offer of
+    /// Encrypted ClientHello that was chosen for this connection is not approved.
+    NotFips,
     /// The application refused the connection in its answer to a question.
     RefusedByApplication,
     /// The sequence numbers of a key or the allowed key updates are used up. RFC 9846 5.3, 4.7.3

@@ -60,6 +60,7 @@
 //! | hold many idle connections | [`Connection::park`] |
 //! | continue in the kernel or in another process | [`handoff`] |
 //! | understand a failure | [`Error`], [`Handshake::refusal`] |
+//! | restrict a configuration to FIPS 140-3 | [`fips`] |
 //! | log handshakes and their failures | [Events](#events) |
 //! | see the messages of a connection | module `message_tap`, with the feature `message-tap` |
 //! | secure a QUIC transport | module `quic`, with the feature of this name |
@@ -118,6 +119,7 @@ mod connection;
 pub mod ech;
 pub mod error;
 mod events;
+pub mod fips;
 mod handshake;
 mod io;
 pub mod key_log;

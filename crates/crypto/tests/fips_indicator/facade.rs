@@ -45,6 +45,7 @@ const WITHOUT_SERVICES: &[&str] = &[
     "RecordKey::renew",
     "RecordNonces::begin_at_zero",
     "Signer::algorithms",
+    "Signer::is_fips_approved",
     "Signer::kind",
     "Signer::public_key_spki",
     "SigningKey::algorithms",

@@ -66,6 +66,10 @@ impl TicketSealer for FleetTicketSealer {
     fn lifetime(&self) -> Duration {
         self.lifetime
     }
+
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

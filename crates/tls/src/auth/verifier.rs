@@ -83,6 +83,10 @@ impl VerifyPeer for ChainPolicy {
         self.roots_only.then(|| *self.fingerprint.get_or_init(of_roots))
     }
 
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
+
     fn authorities(&self) -> Vec<Vec<u8>> {
         self.authorities.get_or_init(|| self.verifier.roots().subjects().collect()).clone()
     }
@@ -127,6 +131,10 @@ impl VerifyPeer for TrustedRawKeys {
             (None, Some(chains)) => chains.verify_peer(identity),
             (None, None) => Err(refusal(RefusalReason::UnknownIssuer, identity)),
         }
+    }
+
+    fn is_fips_approved(&self) -> bool {
+        self.chains.as_ref().is_none_or(|chains| chains.is_fips_approved())
     }
 
     fn authorities(&self) -> Vec<Vec<u8>> {

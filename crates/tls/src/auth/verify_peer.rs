@@ -111,6 +111,14 @@ pub trait VerifyPeer: Send + Sync {
         None
     }
 
+    /// Returns whether this verifier verifies signatures only by this library: with a
+    /// [`ChainVerifier`](crate::pki::ChainVerifier), or not at all if it compares keys. Default:
+    /// false; then a configuration with this verifier is not approved in the sense of
+    /// [FIPS 140-3](crate::fips).
+    fn is_fips_approved(&self) -> bool {
+        false
+    }
+
     /// Returns the names (DER) of the trusted authorities, which servers send in
     /// `CertificateRequest`. RFC 9846 4.3.4
     fn authorities(&self) -> Vec<Vec<u8>> {

@@ -92,6 +92,18 @@ macro_rules! common_setters {
             pub fn alpn_by_other_means(on: bool) =>
                 config.common.quic_options.alpn_by_other_means = on;
 
+            /// Sets whether the configuration uses approved cryptography of a validated module
+            /// only, in the sense of FIPS 140-3: see [`crate::fips`]. Default: off. Requires the
+            /// feature `fips`, which is off by default.
+            ///
+            /// The default cipher suites and groups are restricted to approved ones, and the
+            /// extended main secret is required. If another option is not approved, the
+            /// configuration cannot be built: the error is
+            /// [`NotFips`](crate::error::ConfigError::NotFips) with the reason. In handshakes,
+            /// credentials and configurations that the application selects are checked, and only
+            /// sessions of configurations with this option are resumed.
+            pub fn fips(on: bool) => config.common.fips = on;
+
             /// Sets the source of time. Default: the clock of the operating system.
             pub fn clock(clock: Arc<dyn Clock>) => config.common.clock = clock;
         }

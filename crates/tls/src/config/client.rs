@@ -62,9 +62,9 @@ pub struct ClientConfig {
 
 impl ClientConfig {
     /// Computes the digest of all options that decide which servers the client trusts: the session
-    /// context, the trusted roots, the requests for staples and timestamps, and the pre-shared
-    /// keys. A session contains this digest, so that it is offered only by a configuration that
-    /// trusts the same servers.
+    /// context, the trusted roots, the requests for staples and timestamps, the pre-shared keys,
+    /// and the option `fips`. A session contains this digest, so that it is offered only by a
+    /// configuration that trusts the same servers.
     ///
     /// If the verifier has no fingerprint, or the client has credentials, the session context
     /// distinguishes configurations; without a session context, such a configuration shares no
@@ -86,6 +86,9 @@ impl ClientConfig {
             hash.add(part);
         }
         self.pre_shared_keys.iter().for_each(|key| hash.add(&key.fingerprint()));
+        if self.common.fips {
+            hash.add(b"fips");
+        }
         Ok(hash.finish())
     }
 
@@ -145,6 +148,7 @@ impl ClientConfig {
                 derived_for_quic: super::derived_for_quic::DerivedForQuic::new(),
             },
             verifier: None,
+            own: None,
             raw_keys: None,
             server_certificate_types: None,
             client_certificate_types: None,
@@ -159,6 +163,8 @@ pub struct ClientConfigBuilder {
     /// The configuration so far. `build` sets what depends on several options.
     pub(super) config: ClientConfig,
     verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
+    /// The credential that `config.credentials` selects, if it is known.
+    own: Option<Credential>,
     raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
     server_certificate_types: Option<Vec<CertificateType>>,
     client_certificate_types: Option<Vec<CertificateType>>,
@@ -175,12 +181,6 @@ setters! {
     /// Sets how servers are verified: by an object that is called during the handshake
     /// (`Policy::Here`), or by the caller, which receives a `Question::VerifyPeer` (`Policy::Ask`).
     pub fn verifier(verifier: Policy<dyn VerifyPeer>) => verifier = Some(Ok(verifier));
-
-    /// Sets how the credential is selected for servers that request client authentication: by an
-    /// object that is called during the handshake (`Policy::Here`), or by the caller, which
-    /// receives a `Question::SelectCredential` (`Policy::Ask`).
-    pub fn credentials(credentials: Policy<dyn SelectCredential>) =>
-        config.credentials = Some(credentials);
 
     /// Sets the raw public keys (`SubjectPublicKeyInfo`) with which servers may authenticate.
     /// Servers with a chain that the roots or the verifier accept remain trusted. RFC 7250
@@ -342,6 +342,16 @@ impl ClientConfigBuilder {
         self.roots(Roots::webpki())
     }
 
+    /// Sets how the credential is selected for servers that request client authentication: by an
+    /// object that is called during the handshake (`Policy::Here`), or by the caller, which
+    /// receives a `Question::SelectCredential` (`Policy::Ask`).
+    #[must_use]
+    pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
+        self.config.credentials = Some(credentials);
+        self.own = None;
+        self
+    }
+
     /// Sets the credential for servers that request client authentication. A second call replaces
     /// the first credential. To select among several credentials, see [`Self::credentials`].
     #[must_use]
@@ -352,7 +362,9 @@ impl ClientConfigBuilder {
             self.config.asks_for_signatures = credential.is_remote();
         }
         self.client_certificate_types.get_or_insert(vec![certificate_type]);
-        self.credentials(Policy::Here(Arc::new(Credentials::new(vec![credential]))))
+        let own = credential.clone();
+        let set = Arc::new(Credentials::new(vec![credential]));
+        Self { own: Some(own), ..self.credentials(Policy::Here(set)) }
     }
 
     /// Disables resumption and requests no tickets.
@@ -413,6 +425,8 @@ impl ClientConfigBuilder {
                 common.only_for_pre_shared_keys(&keys.map(|key| key.hash()).collect::<Vec<_>>());
             }
         }
+        let broken = config.broken_fips_rule(self.own.as_ref());
+        config.common.set_fips_status(broken)?;
         if config.resumption.store.is_some() {
             let trust_digest = config.trust_digest()?;
             config.resumption.context_digest = config.context_digest(&trust_digest);

@@ -13,6 +13,7 @@ use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::compression::{self, CompressCertificate};
 use crate::error::PeerError;
 use crate::error::config::ConfigError;
+use crate::fips::{FipsReason, FipsStatus};
 use crate::key_log::KeyLog;
 use crate::keys::scheme::SIGNATURE_SCHEMES;
 use crate::keys::suite::Suite;
@@ -53,6 +54,10 @@ pub(crate) struct Common {
     pub(crate) tolerate_truncation: bool,
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether only approved options are used, and choices in handshakes are checked.
+    pub(crate) fips: bool,
+    /// Set when the configuration is built.
+    pub(crate) fips_status: FipsStatus,
     #[cfg(feature = "quic")]
     pub(super) quic_options: QuicOptions,
     /// The rules of a configuration for QUIC. `None` in a configuration for TCP.
@@ -110,6 +115,8 @@ impl Common {
             tolerate_truncation: false,
             key_log: None,
             clock: Arc::new(SystemClock),
+            fips: false,
+            fips_status: FipsStatus::No(FipsReason::NotEnforced),
             #[cfg(feature = "quic")]
             quic_options: QuicOptions::default(),
             quic: None,
@@ -175,6 +182,7 @@ impl Common {
     /// Checks the options, and removes the versions without a suite.
     pub(super) fn prepare(&mut self) -> Result<(), ConfigError> {
         self.check()?;
+        self.restrict_to_fips();
         // A version without a suite must not be offered: a server could choose it and fail.
         let Self { versions, suites, .. } = self;
         versions.retain(|version| suites.iter().any(|suite| version_of(suite) == *version));

@@ -27,6 +27,7 @@ pub(crate) mod clock;
 pub(crate) mod common;
 #[cfg(feature = "quic")]
 mod derived_for_quic;
+mod fips;
 mod protocols;
 #[cfg(feature = "quic")]
 mod quic;

@@ -12,6 +12,7 @@ use super::common::{Common, QuicOptions, QuicRules};
 use super::resumption::PartsHash;
 use super::server::ServerConfig;
 use crate::error::config::ConfigError;
+use crate::fips::FipsReason;
 use crate::keys::quic::Version;
 use crate::policy::Policy;
 use crate::record::sealer::Padding;
@@ -37,6 +38,7 @@ impl ClientConfig {
         self.derived_for_quic.get_or_derive(version, || {
             let mut config = self.clone();
             config.common.restrict_to_quic(version, true)?;
+            config.common.set_fips_status(Some(FipsReason::Quic))?;
             // RFC 9001 8.4
             config.middlebox_compatibility = false;
             // RFC 9001 4.4
@@ -82,6 +84,7 @@ impl ServerConfig {
             let mut config = self.clone();
             // If the configuration is chosen by the ClientHello, the chosen one has the protocols.
             config.common.restrict_to_quic(version, config.choose_config.is_none())?;
+            config.common.set_fips_status(Some(FipsReason::Quic))?;
             config.server_padding = false;
             // Over QUIC, the transport limits early data, and early data needs an application
             // context. RFC 9001 4.6.1

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tercel_crypto::{Hash, HashAlgorithm};
 
 use super::client_auth::ClientAuth;
+use super::common::Common;
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
@@ -148,13 +149,14 @@ impl PartsHash {
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the trusted roots and whether staples
-/// and timestamps are requested (`requests`). A session that was created under one policy is not
-/// resumed under another.
+/// and timestamps are requested. With the option `fips`, the digest differs from that of all
+/// configurations without it. A session that was created under one policy is not resumed under
+/// another.
 pub(crate) fn context_digest(
     resumption: &ServerResumption,
     demand: ClientAuth,
     verifier: Option<&Policy<dyn VerifyPeer>>,
-    requests: (bool, bool),
+    common: &Common,
 ) -> Result<ContextDigest, ConfigError> {
     let mut hash = PartsHash::new();
     let mut add = |part: &[u8]| hash.add(part);
@@ -166,6 +168,9 @@ pub(crate) fn context_digest(
     });
     if resumption.store_only_certificate_digests {
         add(b"digests only");
+    }
+    if common.fips {
+        add(b"fips");
     }
     // All servers must judge the early data of a ticket by the same freshness window, so the window
     // is part of the context. A guard that has just started refuses early data for the time of its
@@ -182,7 +187,7 @@ pub(crate) fn context_digest(
     if let Some(verifier) = verifier {
         add(b"not verified again");
         // Whether a must-staple certificate is accepted depends on the request. RFC 7633 4.2.3
-        add(&[u8::from(requests.0), u8::from(requests.1)]);
+        add(&[u8::from(common.request_ocsp), u8::from(common.request_timestamps)]);
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
             None => replacement_fingerprint(&resumption.session_context)?,

@@ -386,10 +386,12 @@ impl ServerConfigBuilder {
             resumption,
             config.client_auth,
             config.client_verifier.as_ref(),
-            (common.request_ocsp, common.request_timestamps),
+            common,
         )?;
         resumption.psk_context_digest =
             digest_for_psk(resumption, config.pre_shared_keys.as_ref())?;
+        let broken = config.broken_fips_rule();
+        config.common.set_fips_status(broken)?;
         Ok(Arc::new(config))
     }
 }

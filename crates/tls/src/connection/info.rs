@@ -9,6 +9,7 @@ use crate::auth::chain::Chain;
 use crate::auth::peer_certificate::PeerCertificate;
 #[cfg(feature = "ech")]
 use crate::ech::ConfigList;
+use crate::fips::{FipsReason, FipsStatus};
 use crate::keys::suite::Suite;
 use crate::psk::PskReference;
 use crate::resumption::session::Session;
@@ -63,6 +64,9 @@ pub struct ConnectionInfo {
     pub early_data: EarlyData,
     /// The reason for [`EarlyData::Rejected`], if known. `None` in a restored connection.
     pub early_data_rejection: Option<EarlyDataRejection>,
+    /// Whether the connection uses approved cryptography of a validated module only, which depends
+    /// on its configuration.
+    pub fips: FipsStatus,
     /// Whether Encrypted ClientHello was offered, and whether it was accepted. RFC 9849
     pub ech: Ech,
     /// The OCSP response (DER) that the peer stapled to its certificate. RFC 6066 8
@@ -210,6 +214,7 @@ impl ConnectionInfo {
             ticket_age_skew: None,
             early_data: EarlyData::NotOffered,
             early_data_rejection: None,
+            fips: FipsStatus::No(FipsReason::Restored),
             ech: Ech::NotOffered,
             ocsp_response: None,
             signed_certificate_timestamps: None,
@@ -231,6 +236,7 @@ impl ConnectionInfo {
             resumed: self.resumed,
             ticket_age_skew: self.ticket_age_skew,
             early_data: self.early_data,
+            fips: self.fips,
             ech: self.ech,
             ..Self::new(self.version, self.cipher_suite)
         }

@@ -142,7 +142,8 @@ impl InternalError {
             | Self::Encode
             | Self::Internal
             | Self::SigningFailed
-            | Self::NotForQuic => Some(AlertDescription::INTERNAL_ERROR),
+            | Self::NotForQuic
+            | Self::NotFips => Some(AlertDescription::INTERNAL_ERROR),
             Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
             Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
             Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),

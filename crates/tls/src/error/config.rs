@@ -4,6 +4,8 @@ use core::fmt;
 
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
+use crate::fips::FipsReason;
+
 /// The reason why a configuration cannot be built. The error's text begins with the option of the
 /// builder that causes the error, or with each option that may have caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,8 @@ pub enum ConfigError {
     /// A configuration without `alpn` is used over QUIC, and `alpn_by_other_means` is off.
     /// RFC 9001 8.1
     QuicWithoutAlpn,
+    /// The option `fips` is on, and the configuration breaks this rule.
+    NotFips(FipsReason),
     /// The random generator failed.
     Random,
 }
@@ -94,6 +98,7 @@ impl fmt::Display for ConfigError {
             Self::BadKeyShare(group) => {
                 return write!(f, "key_shares: {group} is not among the groups, or is there twice");
             }
+            Self::NotFips(reason) => return write!(f, "fips: {reason}"),
             Self::UnknownSignatureScheme(scheme) => {
                 return write!(f, "signature_schemes: {scheme} is not implemented");
             }

@@ -215,6 +215,7 @@ impl fmt::Display for InternalError {
             Self::NoCredential => "no certificate, or no verifier of certificates, is configured",
             Self::SigningFailed => "signing with the private key failed",
             Self::NotForQuic => "the chosen configuration cannot be used over QUIC",
+            Self::NotFips => "a choice for this connection is not approved (option `fips`)",
             Self::RefusedByApplication => "the application refused the connection",
             Self::KeyExhausted => "the usage limit of a key is reached",
             Self::EarlyDataLimit => "the limit of early data is reached",

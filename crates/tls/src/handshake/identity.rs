@@ -126,6 +126,7 @@ pub(crate) async fn select_for_client(
     };
     let credential = select(flow, &config.credentials, request, source).await?;
     let credential = credential.ok_or_else(|| negotiate::no_credential(hello, config))?;
+    config.common.check_fips(&credential)?;
     let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
     Ok((credential, scheme))
 }
@@ -144,6 +145,7 @@ pub(crate) async fn select_for_server(
         .ok_or(PeerError::MissingServerExtension)?;
     let source = || RequestSource::Request { message: message.clone(), version, certificate_type };
     let Some(credential) = select(flow, policy, &request, source).await? else { return Ok(None) };
+    config.common.check_fips(&credential)?;
     let scheme = request.scheme_for(&credential).ok_or(PeerError::NoCommonSignatureScheme)?;
     Ok(Some((credential, scheme)))
 }

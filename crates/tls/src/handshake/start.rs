@@ -18,9 +18,7 @@ use super::runtime::record_limits::first_limit;
 use super::{client_session, negotiate, tls12, tls13};
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
-#[cfg(feature = "quic")]
-use crate::error::InternalError;
-use crate::error::{Error, PeerError};
+use crate::error::{Error, InternalError, PeerError};
 #[cfg(feature = "quic")]
 use crate::keys::quic::Version;
 use crate::policy::Policy;
@@ -35,13 +33,15 @@ pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequen
         Some((chosen, version)) => {
             in_version(version, Flow::default(), chosen.unwrap_or(config), hello, ech)
         }
-        None => boxed(|| with_asked_config(hello, config.common.quic_version(), ech)),
+        None => boxed(|| with_asked_config(config, hello, ech)),
     })
 }
 
-async fn with_asked_config(hello: Message, quic_version: Option<u32>, ech: ServerEch) -> Outcome {
+async fn with_asked_config(config: Arc<ServerConfig>, hello: Message, ech: ServerEch) -> Outcome {
     let mut flow = Flow::default();
-    let config = for_transport(ask_for_config(&mut flow, &hello).await?, quic_version)?;
+    let chosen = ask_for_config(&mut flow, &hello).await?;
+    check_fips(&config, &chosen)?;
+    let config = for_transport(chosen, config.common.quic_version())?;
     let version = version(&parse_hello(&hello)?, &config)?;
     Ok(Completion::Continue(in_version(version, flow, config, hello, ech)))
 }
@@ -121,12 +121,22 @@ fn decide(
         None => None,
         Some(Policy::Here(choose)) => {
             let chosen = choose.choose_config(&parsed).ok_or_else(refused)?;
+            check_fips(config, &chosen)?;
             Some(for_transport(chosen, config.common.quic_version())?)
         }
         Some(Policy::Ask) => return Ok(None),
     };
     let version = version(&parsed, chosen.as_ref().unwrap_or(config))?;
     Ok(Some((chosen, version)))
+}
+
+/// Refuses a chosen configuration without the option `fips`, if the configuration with which the
+/// handshake began has it.
+fn check_fips(config: &ServerConfig, chosen: &ServerConfig) -> Result<(), InternalError> {
+    match config.common.fips && !chosen.common.fips {
+        true => Err(InternalError::NotFips),
+        false => Ok(()),
+    }
 }
 
 /// Returns a chosen configuration, in a handshake over QUIC the one derived for the version.

@@ -11,6 +11,20 @@ pub(crate) fn algorithm(group: NamedGroup) -> Option<KeyExchangeAlgorithm> {
     TABLE.get(usize::from(index(group)?)).map(|(_, algorithm)| *algorithm)
 }
 
+/// Whether a group is approved in the sense of FIPS 140-3: a NIST curve, or a hybrid, whose
+/// approved half carries the security. SP 800-56C 2
+pub(crate) fn is_fips_approved(group: NamedGroup) -> bool {
+    matches!(
+        group,
+        NamedGroup::SECP256R1
+            | NamedGroup::SECP384R1
+            | NamedGroup::SECP521R1
+            | NamedGroup::X25519MLKEM768
+            | NamedGroup::SECP256R1MLKEM768
+            | NamedGroup::SECP384R1MLKEM1024
+    )
+}
+
 /// The supported groups among those that a peer lists or has sent key shares for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownGroups(KnownValues);

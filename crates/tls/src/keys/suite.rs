@@ -26,6 +26,11 @@ impl Suite {
     pub(crate) fn is_tls13(&self) -> bool {
         self.authentication.is_none()
     }
+
+    /// Whether the suite is approved in the sense of FIPS 140-3.
+    pub(crate) fn is_fips_approved(&self) -> bool {
+        matches!(self.aead, Aes128Gcm | Aes256Gcm)
+    }
 }
 
 /// Returns the suite with this code point, or `None` if it is not supported.
@@ -77,6 +82,14 @@ pub(crate) static ALL: [Suite; 9] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn suites_with_chacha20_are_not_fips_approved() {
+        for suite in &ALL {
+            let is_chacha20 = suite.code.to_string().contains("CHACHA20");
+            assert_eq!(suite.is_fips_approved(), !is_chacha20, "{}", suite.code);
+        }
+    }
 
     /// RFC 9846 B.4
     #[test]

@@ -11,6 +11,7 @@ use tercel::certificates::{
 use tercel::client::ClientConfigBuilder;
 use tercel::crypto::HashAlgorithm;
 use tercel::error::ConfigError;
+use tercel::fips::FipsReason;
 use tercel::pki::Roots;
 use tercel::pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel::psk::PreSharedKey;
@@ -55,6 +56,22 @@ macro_rules! assert_both {
         client_error(stringify!($option), |builder| builder.$option($($argument),*), $expected);
         server_error(stringify!($option), |builder| builder.$option($($argument),*), $expected);
     }};
+}
+
+/// `fips/status.rs` has the other reasons, which exist only with the feature.
+#[test]
+fn fips() {
+    let expected = match cfg!(feature = "fips") {
+        true => FipsReason::Group(NamedGroup::X25519),
+        false => FipsReason::NotBuilt,
+    };
+    let set = |client: ClientConfigBuilder| client.groups(&[NamedGroup::X25519]).fips(true);
+    client_error("fips", set, ConfigError::NotFips(expected));
+    let set = |server: ServerConfigBuilder| server.groups(&[NamedGroup::X25519]).fips(true);
+    server_error("fips", set, ConfigError::NotFips(expected));
+    let status = client().build().unwrap().fips();
+    assert_eq!(status.reason() == Some(FipsReason::NotBuilt), !cfg!(feature = "fips"));
+    assert!(!status.is_approved());
 }
 
 #[test]

@@ -29,6 +29,8 @@ const NOT_RUN: &[&str] = &[
     "quic_early_data_context",
     #[cfg(not(feature = "quic"))]
     "alpn_by_other_means",
+    // This option needs the feature `fips`: see `fips/enforcement.rs`.
+    "fips",
     // These options are compiled with the feature `ech` only.
     #[cfg(not(feature = "ech"))]
     "ech",

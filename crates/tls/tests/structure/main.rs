@@ -88,6 +88,7 @@ const MODULES: [(&str, &[&str]); 13] = [
     (
         "crates/tls/src",
         &[
+            "fips",
             "error",
             "sync",
             "side",
@@ -186,6 +187,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "status",
             "entry",
             "version",
+            "fips",
             "input",
             "output",
             "roots",

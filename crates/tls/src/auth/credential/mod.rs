@@ -7,7 +7,7 @@ mod error;
 pub(crate) mod request;
 mod set;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
@@ -15,6 +15,7 @@ use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme}
 
 use super::compressed_certificate_cache::CompressedCertificateCache;
 use super::credential_id::CredentialId;
+use crate::fips::FipsReason;
 use crate::keys::scheme;
 
 pub use error::CredentialError;
@@ -53,6 +54,8 @@ pub struct Credential {
     chain_signatures: Vec<Option<SignatureAlgorithm>>,
     /// The identifier of this credential, to which its sessions are bound.
     id: CredentialId,
+    /// The first rule of FIPS 140-3 that is broken, determined on first use.
+    broken_fips_rule: OnceLock<Option<FipsReason>>,
 }
 
 /// A credential's private key.
@@ -217,6 +220,7 @@ impl Credential {
             compressed: CompressedCertificateCache::default(),
             chain_signatures,
             id,
+            broken_fips_rule: OnceLock::new(),
         }
     }
 
@@ -303,6 +307,28 @@ impl Credential {
         &self.key
     }
 
+    /// Returns the first rule of FIPS 140-3 that the key or the chain breaks.
+    pub(crate) fn broken_fips_rule(&self) -> Option<FipsReason> {
+        *self.broken_fips_rule.get_or_init(|| self.find_broken_fips_rule())
+    }
+
+    fn find_broken_fips_rule(&self) -> Option<FipsReason> {
+        let is_in_module = match &self.key {
+            Key::Here(signer) => signer.is_fips_approved(),
+            Key::Remote => false,
+        };
+        if !is_in_module {
+            return Some(FipsReason::Signer);
+        }
+        let has_approved_key = |certificate| {
+            tercel_pki::subject_public_key_info(certificate)
+                .is_ok_and(|key| PublicKey::from_spki(key).is_ok())
+        };
+        let is_approved = self.chain_signatures.iter().all(Option::is_some)
+            && self.chain.iter().all(has_approved_key);
+        (!is_approved).then_some(FipsReason::CredentialChain)
+    }
+
     pub(crate) fn compressed(&self) -> &CompressedCertificateCache {
         &self.compressed
     }
@@ -350,6 +376,7 @@ impl Clone for Credential {
             compressed: CompressedCertificateCache::default(),
             chain_signatures: self.chain_signatures.clone(),
             id: self.id,
+            broken_fips_rule: self.broken_fips_rule.clone(),
         }
     }
 }

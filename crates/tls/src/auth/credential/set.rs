@@ -12,6 +12,7 @@ use super::{Credential, CredentialRequest, SelectCredential};
 use crate::auth::certificate_types::TypeSet;
 use crate::auth::compression::CompressCertificate;
 use crate::auth::credential_id::SessionCredential;
+use crate::fips::FipsReason;
 
 /// A set of credentials that can be replaced at any time.
 ///
@@ -121,6 +122,11 @@ impl Credentials {
 
     fn prepare(&self, credential: &Credential) {
         compress_ahead(credential, &self.compress_ahead.load());
+    }
+
+    /// Returns the first rule of FIPS 140-3 that a credential breaks.
+    pub(crate) fn broken_fips_rule(&self) -> Option<FipsReason> {
+        self.current.load().credentials.iter().find_map(|each| each.broken_fips_rule())
     }
 
     /// Whether one of the credentials has a private key outside of the process.

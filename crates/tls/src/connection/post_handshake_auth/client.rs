@@ -72,10 +72,13 @@ impl CertificateRequested {
     /// credential.
     ///
     /// # Errors
-    /// [`Misuse::InvalidArgument`] if the credential does not match the request.
+    /// [`Misuse::InvalidArgument`] if the credential does not match the request,
+    /// [`InternalError::NotFips`] if the configuration has the option `fips` and the credential is
+    /// not approved.
     pub fn prepare(self, credential: &Arc<Credential>) -> Result<UnsignedAuthentication, Error> {
         let scheme = self.request().scheme_for(credential);
         let scheme = scheme.ok_or(Misuse::InvalidArgument)?;
+        self.0.context.config.common.check_fips(credential)?;
         let answer = self.certificate(Some(credential))?;
         let content = content_to_sign(Side::Client, &answer.transcript.current_digest()).to_vec();
         Ok(UnsignedAuthentication { answer, credential: Arc::clone(credential), scheme, content })

@@ -12,7 +12,7 @@ use super::{RequestedOffer, Written, confirmation};
 use crate::config::client::ClientConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
 use crate::ech::{ConfigList, INFO, MANDATORY, Offer, Selected};
-use crate::error::{Error, PeerError};
+use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
 use crate::keys::tls13::EchConfirmation;
@@ -75,6 +75,10 @@ impl ClientEch {
             return Ok(Self(None));
         }
         let by_config = || config.ech_grease.then(|| State::Grease(Vec::new()));
+        // HPKE is outside of the module.
+        if config.common.fips && !matches!(requested.as_deref(), None | Some(Offer::None)) {
+            return Err(InternalError::NotFips.into());
+        }
         Ok(Self(
             match requested.as_deref() {
                 Some(Offer::Configs(list)) => match list.select() {

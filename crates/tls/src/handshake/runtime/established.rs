@@ -26,7 +26,8 @@ pub(crate) struct Established {
 
 impl Established {
     /// Creates the result of a TLS 1.2 handshake. No handshake messages follow it.
-    pub(crate) fn tls12(info: ConnectionInfo, exporter: Exporter12, config: &Common) -> Self {
+    pub(crate) fn tls12(mut info: ConnectionInfo, exporter: Exporter12, config: &Common) -> Self {
+        info.fips = config.fips_status;
         Self {
             info,
             exporter: Exporter::tls12(exporter),

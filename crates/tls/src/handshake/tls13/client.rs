@@ -125,6 +125,7 @@ impl<'a> Client<'a> {
     ) -> (Self, Message) {
         let ReceivedServerHello { message: server_hello, suite, transcript, retried } = received;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
+        info.fips = config.common.fips_status;
         info.retried = retried;
         offer.ech.report(&mut info);
         if offered_early_data {

@@ -185,6 +185,7 @@ impl<'a> FirstFlight<'a> {
     ) -> Result<Self, Error> {
         let suite = parameters.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_3, suite.code);
+        info.fips = config.common.fips_status;
         info.group = Some(parameters.group);
         info.server_name = hello.host_name().map(str::to_owned);
         info.alpn = negotiate::alpn(hello, config)?.map(<[u8]>::to_vec);

@@ -41,4 +41,10 @@ pub trait TicketSealer: Send + Sync {
     /// Returns the minimum time for which a ticket that is sealed now will be accepted. It is sent
     /// as `ticket_lifetime`: whole seconds, at most seven days.
     fn lifetime(&self) -> Duration;
+
+    /// Returns whether tickets are sealed by this library's sealers, or by a module that is
+    /// approved in the sense of FIPS 140-3. Default: false.
+    fn is_fips_approved(&self) -> bool {
+        false
+    }
 }

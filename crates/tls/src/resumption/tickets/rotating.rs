@@ -154,6 +154,10 @@ impl TicketSealer for RotatingTickets {
     fn lifetime(&self) -> Duration {
         Duration::from_secs(self.period.into())
     }
+
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
 }
 
 debug_fields!(RotatingTickets: period);

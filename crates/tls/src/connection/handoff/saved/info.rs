@@ -15,6 +15,7 @@ use tercel_wire::{
 };
 
 use crate::connection::info::{ConnectionInfo, EarlyData, NewSession};
+use crate::fips::{FipsReason, FipsStatus};
 use crate::resumption::codec::{
     not_empty, read_chain, read_code, read_name, read_psk_reference, write_chain,
     write_psk_reference,
@@ -58,6 +59,7 @@ pub(super) fn write(w: &mut Writer<'_>, info: &ConnectionInfo) {
         post_handshake_auth,
         early_data,
         early_data_rejection: _,
+        fips: _,
         ech: _,
         ocsp_response,
         signed_certificate_timestamps,
@@ -109,6 +111,7 @@ pub(super) fn read(
     cipher_suite: CipherSuite,
 ) -> Option<ConnectionInfo> {
     let mut info = ConnectionInfo::new(version, cipher_suite);
+    info.fips = FipsStatus::of(Some(FipsReason::Restored));
     info.group = read_code(r, NamedGroup)?;
     info.peer_signature_scheme = read_code(r, SignatureScheme)?;
     info.own_signature_scheme = read_code(r, SignatureScheme)?;

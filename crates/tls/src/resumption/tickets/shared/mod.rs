@@ -131,6 +131,10 @@ impl TicketSealer for SharedTickets {
     fn lifetime(&self) -> Duration {
         Duration::from_secs(self.lifetime.into())
     }
+
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
 }
 
 debug_fields!(SharedTickets: lifetime);
