@@ -30,6 +30,8 @@ mod event_collector;
 #[cfg(feature = "tracing")]
 mod events;
 #[cfg(feature = "fips")]
+mod fips;
+#[cfg(feature = "fips")]
 mod fips_senders;
 mod fixtures;
 mod forged_sessions;

@@ -13,7 +13,7 @@ use tercel_wire::HandshakeMessage;
 use crate::fixtures::{self, Kind, NAME};
 use crate::pair::{Pair, records};
 
-const SCHEMES: [SignatureScheme; 3] =
+pub(crate) const SCHEMES: [SignatureScheme; 3] =
     [SignatureScheme::MLDSA44, SignatureScheme::MLDSA65, SignatureScheme::MLDSA87];
 
 fn algorithm(scheme: SignatureScheme) -> &'static SignatureAlgorithm {
@@ -26,7 +26,7 @@ fn algorithm(scheme: SignatureScheme) -> &'static SignatureAlgorithm {
 
 /// Generates root, intermediate and leaf with keys of one parameter set. Returns the leaf's
 /// credential and the root.
-fn identity(scheme: SignatureScheme) -> (Credential, Roots) {
+pub(crate) fn identity(scheme: SignatureScheme) -> (Credential, Roots) {
     let generate = || KeyPair::generate_for(algorithm(scheme)).unwrap();
     let authority = |name: &str| {
         let mut params = CertificateParams::default();
