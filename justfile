@@ -21,6 +21,14 @@ test:
     cargo test --workspace
     cargo test -p tercel-cli --no-default-features --test program features::
 
+# Test the feature `fips` where Go, CMake and Perl are there: docs/fips.md.
+test-fips:
+    tools/test-fips.sh
+
+# Run all tests of the core with the feature `fips`, and check every crate that has it.
+test-fips-all:
+    tools/test-fips.sh --all
+
 # Test the C interface: header, symbols, programs in C under AddressSanitizer and Valgrind, and the examples.
 test-c:
     tools/test-c.sh
