@@ -60,12 +60,14 @@ mod transport;
 mod usage;
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use tercel::fips::{FipsModule, fips_module};
 
 /// TLS 1.3 and 1.2 from the command line
 #[derive(Parser)]
-#[command(name = "tercel", version, max_term_width = 100, styles = explain::HELP)]
+#[command(name = "tercel", version, long_version = long_version(), max_term_width = 100, styles = explain::HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -83,6 +85,20 @@ enum Command {
     Completions(generate::CompletionsOptions),
     #[command(hide = true)]
     Man(generate::ManOptions),
+}
+
+/// The version with the cryptographic module. `None` if this build has no FIPS module: then
+/// `--version` prints the version alone.
+fn long_version() -> Option<&'static str> {
+    static TEXT: LazyLock<Option<String>> = LazyLock::new(|| {
+        let FipsModule { version, certificate, .. } = fips_module()?;
+        let state = match certificate {
+            Some(number) => format!("certificate {number} of FIPS 140-3"),
+            None => "validation in process, no certificate".to_owned(),
+        };
+        Some(format!("{}\ncryptographic module: {version} ({state})", env!("CARGO_PKG_VERSION")))
+    });
+    TEXT.as_deref()
 }
 
 fn main() -> ExitCode {

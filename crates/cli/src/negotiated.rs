@@ -6,6 +6,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use tercel::fips::fips_module;
 use tercel::pki::CertificateSummary;
 use tercel::pki_types::CertificateDer;
 use tercel::wire::{CertificateType, ProtocolVersion};
@@ -61,6 +62,9 @@ pub(crate) fn values(info: &ConnectionInfo, own_side: Side) -> Vec<(&'static str
         ("extended-main-secret", Value::Flag(info.extended_main_secret)),
         ("ech", Value::Text(ech(info.ech).to_owned())),
     ];
+    if fips_module().is_some() {
+        rows.push(("fips", Value::Text(info.fips.to_string())));
+    }
     if let Some(name) = info.outer_server_name() {
         rows.push(("ech-outer-name", Value::Text(printable(name))));
     }

@@ -67,6 +67,13 @@ pub(crate) struct TlsOptions {
     #[arg(long, value_name = "NAMES", value_parser = kernels)]
     pub(crate) no_kernels: Option<List<Kernel>>,
 
+    /// Use only approved cryptography of AWS-LC's FIPS module; requires a build with the feature
+    /// fips
+    ///
+    /// Fails at the start if another option is not approved.
+    #[arg(long)]
+    pub(crate) fips: bool,
+
     /// Append TLS secrets to this file, in the NSS key log format
     #[arg(long, value_name = "FILE")]
     pub(crate) key_log: Option<PathBuf>,
@@ -117,7 +124,7 @@ macro_rules! apply {
         for kernel in options.no_kernels.iter().flat_map(|list| &list.0) {
             tercel::crypto::use_kernel(*kernel, false);
         }
-        let mut builder = $builder.versions(&options.versions());
+        let mut builder = $builder.versions(&options.versions()).fips(options.fips);
         if let Some(groups) = &options.groups {
             builder = builder.groups(&groups.0);
         }
@@ -314,6 +321,7 @@ mod tests {
             certificate_compression: None,
             no_hash_lanes: false,
             no_kernels: None,
+            fips: false,
             key_log: None,
         }
     }

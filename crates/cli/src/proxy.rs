@@ -54,6 +54,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAMES", value_parser = options::kernels)]
     no_kernels: Option<List<Kernel>>,
 
+    /// Use only approved cryptography of AWS-LC's FIPS module; requires a build with the feature
+    /// fips
+    #[arg(long)]
+    fips: bool,
+
     /// Address to serve /metrics and /healthz on
     #[arg(long, value_name = "ADDRESS:PORT")]
     admin: Option<String>,
@@ -72,7 +77,7 @@ pub(crate) struct Options {
         value_name = "FILE",
         conflicts_with_all = [
             "listen", "to", "cert_dir", "cert", "key", "workers", "no_hash_lanes", "no_kernels",
-            "admin", "log", "log_level",
+            "fips", "admin", "log", "log_level",
         ]
     )]
     config: Option<PathBuf>,
@@ -109,6 +114,7 @@ impl Options {
             workers: self.workers,
             no_hash_lanes: self.no_hash_lanes,
             no_kernels: self.no_kernels.iter().flat_map(|list| list.0.clone()).collect(),
+            fips: self.fips,
             admin: self.admin.clone(),
             log: self.log.clone(),
             log_level: self.log_level.clone(),

@@ -46,7 +46,8 @@ impl TlsAcceptorBuilder {
     /// Builds the acceptor.
     ///
     /// # Errors
-    /// If no version is left between minimum and maximum, or an ALPN name is empty or too long.
+    /// If no version is left between minimum and maximum, an ALPN name is empty or too long, or,
+    /// with the feature `fips`, the identity is not approved in the sense of FIPS 140-3.
     pub fn build(&self) -> Result<TlsAcceptor> {
         let config = ServerConfig::builder()
             .versions(versions(self.min_protocol, self.max_protocol)?)
@@ -55,6 +56,8 @@ impl TlsAcceptorBuilder {
             .ignore_unknown_alpn(true)
             // As with OpenSSL: many clients close the transport only.
             .tolerate_truncation(true)
+            // Programs written for native-tls do not know the option.
+            .fips(cfg!(feature = "fips"))
             .build();
         Ok(TlsAcceptor { config: config.map_err(Kind::Config)?, chain: self.identity.chain() })
     }

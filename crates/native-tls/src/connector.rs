@@ -115,8 +115,9 @@ impl TlsConnectorBuilder {
     /// Builds the connector.
     ///
     /// # Errors
-    /// If no version is left between minimum and maximum, an ALPN name is empty or too long, or an
-    /// added certificate cannot be used as a root.
+    /// If no version is left between minimum and maximum, an ALPN name is empty or too long, an
+    /// added certificate cannot be used as a root, or, with the feature `fips`, an option is not
+    /// approved in the sense of FIPS 140-3.
     pub fn build(&self) -> Result<TlsConnector> {
         let mut config = ClientConfig::builder()
             .versions(versions(self.min_protocol, self.max_protocol)?)
@@ -128,7 +129,9 @@ impl TlsConnectorBuilder {
             // The response would be ignored.
             .request_ocsp(false)
             // As with OpenSSL. Users of `tls_server_end_point` need the current certificate.
-            .without_resumption();
+            .without_resumption()
+            // Programs written for native-tls do not know the option.
+            .fips(cfg!(feature = "fips"));
         if let Some(identity) = &self.identity {
             config = config.credential(identity.credential()?);
         }
@@ -272,5 +275,9 @@ impl VerifyPeer for Verifier {
         };
         let name = identity.server_name.filter(|_| self.verify_name);
         chains.verify(Usage::Server, identity.chain, name, None, identity.now).map(|_| ())
+    }
+
+    fn is_fips_approved(&self) -> bool {
+        true
     }
 }

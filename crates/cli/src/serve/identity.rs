@@ -10,6 +10,7 @@ use super::authority::{self, Authority};
 use super::options::Options;
 use crate::credential_files;
 use crate::ech_files::{self, ServerKeys};
+use crate::explain::UsageError;
 
 /// The credentials of the server, and the certificate authority for its clients.
 pub(crate) struct Identity {
@@ -36,6 +37,11 @@ impl Identity {
         }
         let mut authority = None;
         if credentials.is_empty() && !options.keys.is_set() {
+            if options.tls.fips {
+                let why = "--fips needs --cert and --key: without them, keys are made outside of \
+                           the FIPS module";
+                return Err(UsageError::new(why).into());
+            }
             let names = ech.as_ref().map_or(&[][..], |ech| &ech.public_names);
             let (made, leaves) = authority::make(options.state_dir.as_deref(), address, names)?;
             authority = Some(made);

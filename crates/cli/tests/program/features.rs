@@ -48,3 +48,38 @@ fn a_server_without_certificates_needs_the_test_authority() {
                     give --cert and --key, --raw-key or --psk\n";
     assert_eq!(outcome.said, expected);
 }
+
+#[cfg(not(feature = "fips"))]
+#[test]
+fn fips_needs_its_feature() {
+    use super::support::{Folder, run, tercel};
+
+    let reason = "fips: the library was built without the feature `fips`";
+    let outcome = run(tercel().args(["connect", "127.0.0.1:1", "--fips", "--insecure"]), b"");
+    assert_eq!(outcome.failure(), reason);
+
+    let folder = Folder::new();
+    let text = "fips = true\n[[listener]]\naddress = \"127.0.0.1:0\"\nto = \"127.0.0.1:1\"\n";
+    let file = folder.write("proxy.toml", text);
+    let outcome = run(tercel().args(["proxy", "--check", "--config", &file]), b"");
+    assert!(outcome.said.contains(reason), "{}", outcome.said);
+}
+
+#[cfg(feature = "fips")]
+#[test]
+fn the_version_has_the_fips_module_and_other_options_are_refused() {
+    use super::support::{run, tercel};
+
+    let text = run(tercel().arg("--version"), b"").text();
+    let (version, module) = text.split_once('\n').unwrap();
+    assert_eq!(version, concat!("tercel ", env!("CARGO_PKG_VERSION")));
+    assert!(module.starts_with("cryptographic module: AWS-LC FIPS "), "{module}");
+    for (options, reason) in [
+        ("--insecure", "fips: verifier: it may verify certificates outside of the module"),
+        ("--groups x25519", "fips: groups: x25519 is not approved"),
+    ] {
+        let arguments = format!("connect 127.0.0.1:1 --fips {options}");
+        let outcome = run(tercel().args(arguments.split(' ')), b"");
+        assert_eq!(outcome.failure(), reason);
+    }
+}

@@ -46,6 +46,8 @@ pub(crate) struct ActiveConfig {
     pub(crate) drain: Duration,
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
+    /// Whether only approved cryptography of AWS-LC's FIPS module is used.
+    fips: bool,
     /// The keys for Encrypted ClientHello, from files. Those of the fleet are in the fleet.
     ech: Option<Arc<EchKeys>>,
     /// For each listener, its names and the certificates of its routes.
@@ -102,6 +104,7 @@ impl ActiveConfig {
             drain: config.drain,
             listeners: Vec::new(),
             certificates: Vec::new(),
+            fips: config.fips,
             ech: load_ech_keys(config, previous)?,
             shown: Vec::new(),
             resumption,
@@ -252,7 +255,7 @@ impl ActiveConfig {
         certificates: &Certificates,
     ) -> Result<Arc<ServerConfig>, ConfigError> {
         let mut builder = self
-            .with_ech(ServerConfig::builder(), listener)
+            .builder(listener)
             .replaceable_credentials(certificates.credentials())
             .alpn(&route.alpn)
             .session_context(&session_context(route));
@@ -291,7 +294,7 @@ impl ActiveConfig {
         routes: Vec<RouteKind>,
     ) -> Result<(Arc<ServerConfig>, Option<HelloSelector>), ConfigError> {
         let with_policy = |policy| {
-            let builder = self.with_ech(ServerConfig::builder(), listener);
+            let builder = self.builder(listener);
             let config = builder.choose_config(policy).without_tickets().build();
             config.map_err(|error| listener.location.table_error(error.to_string()))
         };
@@ -315,9 +318,9 @@ impl ActiveConfig {
         }
     }
 
-    /// Adds the keys for Encrypted ClientHello.
-    fn with_ech(&self, builder: ServerConfigBuilder, listener: &Listener) -> ServerConfigBuilder {
-        let builder = builder.ech_backend(listener.ech_backend);
+    /// A builder with the settings of all configurations.
+    fn builder(&self, listener: &Listener) -> ServerConfigBuilder {
+        let builder = ServerConfig::builder().fips(self.fips).ech_backend(listener.ech_backend);
         match self.ech_keys() {
             Some(keys) => builder.ech(keys),
             None => builder,

@@ -45,6 +45,9 @@ pub struct Config {
     /// The kernels that are turned off for the whole process
     /// ([`use_kernel`](tercel::crypto::use_kernel)).
     pub disabled_kernels: Vec<Kernel>,
+    /// Whether only approved cryptography of AWS-LC's FIPS module is used: see [`tercel::fips`].
+    /// Requires the feature `fips`.
+    pub fips: bool,
     /// How long connections may continue after a drain has begun.
     pub drain: Duration,
     /// The user to switch to once the listeners are open.
@@ -86,6 +89,8 @@ pub struct CommandLineOptions {
     pub no_hash_lanes: bool,
     /// Kernels to turn off.
     pub no_kernels: Vec<Kernel>,
+    /// Allows only approved cryptography of AWS-LC's FIPS module.
+    pub fips: bool,
     /// Address of the admin listener.
     pub admin: Option<String>,
     /// `text` or `json`.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::crypto::hash_lanes;
+use tercel::fips::fips_module;
 
 use crate::config::Config;
 use crate::observability::admin::{self, Health};
@@ -80,6 +81,9 @@ async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> 
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
     tracing::info!(hash_lanes = ?hash_lanes(), kernels = %kernel_states(), "started");
+    if proxy.config().fips {
+        tracing::info!(module = fips_module().map(|module| module.version), "FIPS mode");
+    }
     for address in proxy.addresses() {
         tracing::info!(listener = %address, threads, "listening");
     }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::crypto::Kernel;
+use tercel::fips::FipsStatus;
 use toml::{Table, Value};
 
 use super::address;
@@ -117,6 +118,9 @@ fn parse_options(options: &CommandLineOptions) -> Result<Config, ConfigError> {
     if options.no_hash_lanes {
         all.insert("hash_lanes".to_owned(), Value::Boolean(false));
     }
+    if options.fips {
+        all.insert("fips".to_owned(), Value::Boolean(true));
+    }
     let off = |kernel: &Kernel| (kernel.name().to_owned(), Value::Boolean(false));
     let kernels = options.no_kernels.iter().map(off).collect();
     all.insert("kernels".to_owned(), Value::Table(kernels));
@@ -199,6 +203,10 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
     let workers = keys.integer("workers", 1, 1024)?;
     let hash_lanes = keys.boolean("hash_lanes")?.unwrap_or(true);
     let drain = keys.seconds("drain", 0.0, MAX_SECONDS)?.unwrap_or(Duration::from_secs(30));
+    let fips = keys.boolean("fips")?.unwrap_or(false);
+    if let (true, FipsStatus::No(reason)) = (fips, FipsStatus::of_module()) {
+        return Err(keys.error("fips", reason.to_string()));
+    }
     let (user, group) = (keys.string("user")?, keys.string("group")?);
     if user.is_none() && group.is_some() {
         return Err(keys.error("group", "requires user"));
@@ -221,6 +229,7 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         workers: workers.map_or(cores, |number| usize::try_from(number).unwrap_or(1)),
         hash_lanes,
         disabled_kernels,
+        fips,
         drain,
         user,
         group,
