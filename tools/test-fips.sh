@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests the feature `fips`: docs/fips.md. AWS-LC's FIPS module needs Go, CMake and Perl; without them this script prints a
 # line that begins with `absent:` and succeeds.
-# usage: tools/test-fips.sh          tests of tercel-crypto, and those of tercel that exist only with the feature
-#        tools/test-fips.sh --all    all tests of these crates, and a check of every crate that has the feature
+# usage: tools/test-fips.sh          unit tests and tests of tercel-crypto, unit tests and `exchange` of tercel
+#        tools/test-fips.sh --all    all tests of these crates, then a check of every crate that has the feature
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,16 +16,19 @@ fi
 # Otherwise a library that pkg-config finds takes the place of the module.
 export AWS_LC_FIPS_SYS_USE_SYSTEM=0
 ! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
-features=(--no-default-features --features)
-
-cargo test -p tercel-crypto "${features[@]}" fips
-of_tercel=fips,brotli,ech,quic,zlib
-if [ "${1:-}" != --all ]; then
-    cargo test -p tercel "${features[@]}" "$of_tercel" --lib fips
-    cargo test -p tercel "${features[@]}" "$of_tercel" --test exchange fips
+# One command, because another set of packages would build the module again: the features of its build script's
+# dependencies would differ.
+tests=(cargo test -p tercel-crypto -p tercel --no-default-features --features fips,brotli,ech,quic,zlib)
+if [ "${1:-}" = --all ]; then
+    "${tests[@]}"
+    cargo check --no-default-features --features fips -p tercel-tokio -p tercel-hyper -p tercel-postgres \
+        -p tercel-quinn -p tercel-native-tls -p tercel-fleet -p tercel-proxy -p tercel-capi
+    cargo test -p tercel-cli --no-default-features --features fips,http3,redis,test-authority
     exit 0
 fi
-cargo test -p tercel-pki -p tercel "${features[@]}" "$of_tercel"
-cargo check "${features[@]}" fips -p tercel-tokio -p tercel-hyper -p tercel-postgres -p tercel-quinn \
-    -p tercel-native-tls -p tercel-fleet -p tercel-proxy -p tercel-capi
-cargo test -p tercel-cli "${features[@]}" fips,http3,redis,test-authority
+targets=(--lib --test exchange)
+for file in crates/crypto/tests/*.rs; do
+    name=${file##*/}
+    targets+=(--test "${name%.rs}")
+done
+"${tests[@]}" "${targets[@]}"
