@@ -129,6 +129,10 @@ fuzz-smoke SECONDS="10":
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
+# Run BoringSSL's test runner against AWS-LC's FIPS module; the arguments are those of `bogo`.
+bogo-fips DIR TESTS="" *FLAGS="":
+    tools/bogo.sh --fips {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+
 # Run BoringSSL's test runner with the shim in C; the arguments are those of `bogo`.
 bogo-c DIR TESTS="" *FLAGS="":
     tools/bogo-c.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
@@ -150,6 +154,22 @@ interop *FLAGS="": (peers "")
 interop-full *FLAGS="": (peers "--features full")
     cargo build --release -p tercel-cli
     cargo run --release -p tercel-interop -- --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+
+# Run other TLS programs against `tercel --fips`, built with AWS-LC's FIPS module: docs/fips.md.
+interop-fips *FLAGS="": (fips-program)
+    cargo run --release -p tercel-interop -- --fips --tercel {{ quote(build / "fips/release/tercel") }} {{ FLAGS }}
+
+# Print how long `tercel --help` takes with AWS-LC's FIPS module, which tests itself at the start, and without it.
+startup-fips: (fips-program)
+    cargo build --release --locked -p tercel-cli
+    tools/startup.sh {{ quote(tercel) }}
+    tools/startup.sh {{ quote(build / "fips/release/tercel") }} 5000
+
+# Builds the program with the feature `fips`, in a folder of its own.
+[private]
+fips-program:
+    AWS_LC_FIPS_SYS_USE_SYSTEM=0 cargo build --release --locked -p tercel-cli --no-default-features \
+        --features fips,http3,redis --target-dir {{ quote(build / "fips") }}
 
 # Run other QUIC programs against `tercel-quinn` in both roles; `--openssl` builds one of them first.
 quic-interop *FLAGS="":

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# usage: tools/bogo.sh DIR [TESTS] [RUNNER FLAGS...]
+# usage: tools/bogo.sh [--fips] DIR [TESTS] [RUNNER FLAGS...]
 # Runs BoringSSL's test runner against our shim. DIR is ssl/test/runner of a BoringSSL
-# checkout. TESTS restricts the run: a file of names, one a line, or patterns joined by `;`.
+# checkout. TESTS restricts the run: a file of names, one a line, or patterns joined by `;`. With --fips, the shim has the
+# feature `fips`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+build=(--features runner)
+if [ "${1:-}" = --fips ]; then
+    shift
+    build=(--no-default-features --features runner,brotli,ech,fips,zlib)
+    export AWS_LC_FIPS_SYS_USE_SYSTEM=0
+fi
 runner=$1
 tests=${2:-}
 shift
@@ -19,7 +26,7 @@ fi
 
 # The shim has the test seams for this runner, which a release does not contain: CONTRIBUTING.md, "Test
 # seams".
-cargo build --profile runner -p bogo-shim --features runner
+cargo build --profile runner -p bogo-shim "${build[@]}"
 shim=$(realpath "${CARGO_TARGET_DIR:-target}/runner/bogo-shim")
 cd "$runner"
 # The runner reads its flags after `-args`. A time limit would apply to the whole suite.

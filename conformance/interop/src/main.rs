@@ -92,6 +92,9 @@ struct Options {
     /// Only print the names of the cells
     #[arg(long)]
     list: bool,
+    /// Start `tercel serve` and `tercel connect` with --fips, and omit cells that are then refused
+    #[arg(long, conflicts_with = "stand_in")]
+    fips: bool,
     /// Run this peer instead of Tercel, to test the harness itself
     #[arg(long, value_name = "PEER")]
     stand_in: Option<String>,
@@ -106,18 +109,20 @@ fn main() -> Result<ExitCode> {
     let mut keys = psk::cells(options.peers.as_deref());
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
     // Cells of pre-shared keys use the key options of `tercel`, which a substitute does not have.
-    keys.retain(|_| options.stand_in.is_none());
+    // With --fips there are no pre-shared keys.
+    let runs_plain_tercel = options.stand_in.is_none() && !options.fips;
+    keys.retain(|_| runs_plain_tercel);
     // Cells of post-handshake authentication use options of `tercel`, which a substitute does not
     // have.
     let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
         .into_iter()
-        .filter(|_| options.stand_in.is_none())
+        .filter(|_| runs_plain_tercel)
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
         .collect();
     let mut proxied = proxied::cells();
     proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
     // The terminator has no substitute.
-    proxied.retain(|_| options.stand_in.is_none());
+    proxied.retain(|_| runs_plain_tercel);
     if options.list {
         for row in &table {
             println!("{}", row.name());
@@ -163,7 +168,8 @@ fn main() -> Result<ExitCode> {
             tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
         }
     }
-    let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { MINIMUM } else { 0 });
+    let is_whole = options.filter.is_empty() && !options.fips;
+    let minimum = options.minimum.unwrap_or(if is_whole { MINIMUM } else { 0 });
     Ok(tally.conclude(&peers, minimum))
 }
 
@@ -196,6 +202,7 @@ fn table<'p>(
             kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
+        .filter(|row| !options.fips || !row.name().contains("CHACHA20"))
         .collect()
 }
 
@@ -374,7 +381,7 @@ fn peers(folder: &Path, built: Option<&Path>) -> Vec<Box<dyn Program>> {
 
 fn subject(options: &Options, folder: &Path) -> Result<Box<dyn Program>> {
     let subject: Box<dyn Program> = match &options.stand_in {
-        None => Box::new(Tercel::at(options.tercel.clone())),
+        None => Box::new(Tercel::at(options.tercel.clone(), options.fips)),
         Some(name) => {
             let mut all = peers(folder, options.peers.as_deref());
             let at = all.iter().position(|peer| peer.name() == name);

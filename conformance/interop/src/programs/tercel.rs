@@ -14,21 +14,36 @@ use crate::parameters::{Key, Version, all_groups};
 #[derive(Debug)]
 pub(crate) struct Tercel {
     path: PathBuf,
+    /// Whether the commands get the option --fips.
+    fips: bool,
     abilities: Abilities,
 }
 
 impl Tercel {
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub(crate) fn at(path: PathBuf, fips: bool) -> Self {
         let present = path.is_file();
         // A bare file name would be searched for on the search path.
         let path = path.canonicalize().unwrap_or(path);
         let abilities = Abilities {
             keys: Key::ALL.to_vec(),
-            groups: all_groups(),
+            // X25519 is not approved by FIPS 140-3.
+            groups: all_groups()
+                .into_iter()
+                .filter(|each| !fips || each.name != "x25519")
+                .collect(),
             obeys_record_size: true,
             ..Abilities::usual(present)
         };
-        Self { path, abilities }
+        Self { path, fips, abilities }
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg(name);
+        if self.fips {
+            command.arg("--fips");
+        }
+        command
     }
 }
 
@@ -42,8 +57,8 @@ impl Program for Tercel {
     }
 
     fn serve(&self, order: &Serve<'_>) -> Server {
-        let mut command = Command::new(&self.path);
-        command.arg("serve").arg("--listen").arg(format!("127.0.0.1:{}", order.port));
+        let mut command = self.command("serve");
+        command.arg("--listen").arg(format!("127.0.0.1:{}", order.port));
         if order.extra.is_some_and(|extra| extra.owns_raw_key(Owner::Server)) {
             command.arg("--raw-key").arg(&order.credential.key);
         } else {
@@ -77,8 +92,8 @@ impl Program for Tercel {
     }
 
     fn connect(&self, order: &Connect<'_>) -> Command {
-        let mut command = Command::new(&self.path);
-        command.arg("connect").arg(format!("127.0.0.1:{}", order.port));
+        let mut command = self.command("connect");
+        command.arg(format!("127.0.0.1:{}", order.port));
         match order.extra.and_then(|extra| extra.peer_key) {
             Some(key) => command.arg("--server-keys").arg(key),
             None => command.arg("--ca").arg(&order.roots),
