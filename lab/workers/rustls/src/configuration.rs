@@ -53,11 +53,14 @@ pub(crate) fn about(interface: &str) -> About {
     About {
         library: "rustls".to_owned(),
         version: locked_version(lock, "rustls").to_owned(),
-        crypto: format!(
-            "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-            locked_version(lock, "aws-lc-rs"),
-            locked_version(lock, "aws-lc-sys")
-        ),
+        crypto: match default_provider().fips() {
+            false => format!(
+                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
+                locked_version(lock, "aws-lc-rs"),
+                locked_version(lock, "aws-lc-sys")
+            ),
+            true => "AWS-LC's FIPS module, by the feature fips".to_owned(),
+        },
         interface: interface.to_owned(),
         build: "release, thin LTO, one codegen unit".to_owned(),
         ..About::default()

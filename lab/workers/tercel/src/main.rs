@@ -20,6 +20,7 @@ use lab_scenario::{
     Version, locked_version, serve,
 };
 use tercel::crypto::{Kernel, kernel_state};
+use tercel::fips::fips_module;
 use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::{ServerName, UnixTime};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
@@ -63,10 +64,14 @@ impl Library for Tercel {
         let state = |kernel: &Kernel| format!("{kernel} {}", kernel_state(*kernel));
         let kernels = Kernel::ALL.iter().map(state).collect::<Vec<_>>().join(", ");
         let aws_lc = locked_version(lock, "aws-lc-sys");
+        let crypto = match fips_module() {
+            None => format!("AWS-LC (aws-lc-sys {aws_lc}); kernels: {kernels}"),
+            Some(module) => module.version.to_owned(),
+        };
         About {
             library: "Tercel".to_owned(),
             version: locked_version(lock, "tercel").to_owned(),
-            crypto: format!("AWS-LC (aws-lc-sys {aws_lc}); kernels: {kernels}"),
+            crypto,
             interface: "Handshake::advance, Sender::seal, Receiver::open_into; over QUIC \
                         tercel-quinn"
                 .to_owned(),
@@ -146,7 +151,8 @@ fn client(
         .verifier(verifier(row, roots)?)
         .versions(&[version(row.version)])
         .cipher_suites(&[suite(row.suite)?])
-        .early_data(row.early_data > 0);
+        .early_data(row.early_data > 0)
+        .fips(is_fips(row));
     if !is_published(row) {
         builder = builder.signature_schemes(&schemes(row));
     }
@@ -178,7 +184,10 @@ fn server_with(
     own: Credential,
     client_roots: Option<Roots>,
 ) -> std::result::Result<ServerConfigBuilder, PrepareError> {
-    let mut builder = ServerConfig::builder().credential(own).versions(&[version(row.version)]);
+    let mut builder = ServerConfig::builder()
+        .credential(own)
+        .versions(&[version(row.version)])
+        .fips(is_fips(row));
     builder = if is_published(row) {
         // These are the defaults of rustls.
         builder.ticket_counts(2, 2)
@@ -206,6 +215,15 @@ fn server_with(
         builder = builder.signature_schemes(&schemes(row)).client_auth(ClientAuth::Required, roots);
     }
     Ok(builder)
+}
+
+/// Whether the configuration has the option `fips`: if this build has the module, and the row's
+/// parameters are approved. The other rows use the module without the option.
+fn is_fips(row: &Row) -> bool {
+    let is_approved = row.transport != Transport::Quic
+        && !row.groups().contains(&Group::X25519)
+        && !row.suite.name().contains("CHACHA20");
+    fips_module().is_some() && is_approved
 }
 
 /// Whether the row has published accounting. If it has, the client pins the cipher suite but no
