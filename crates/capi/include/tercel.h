@@ -108,6 +108,10 @@ typedef void (*tercel_key_log_function)(void *context,
 // or of the builder, but may free them.
 typedef uint64_t (*tercel_clock_function)(void *context);
 
+// Whether a configuration or a connection uses approved cryptography of a validated module only:
+// 1, 2, or the first rule against it. docs/fips.md has the rules. 0 is an unknown one.
+typedef uint64_t tercel_fips;
+
 // What tercel_connection_open found.
 typedef uint32_t tercel_event;
 
@@ -213,6 +217,10 @@ typedef uint64_t tercel_rejection;
 // Client: whether early data is sent if the session allows it. Server: the largest number of bytes
 // of early data that are accepted. Early data can be replayed: RFC 9846 8. Default: 0.
 #define TERCEL_OPTION_EARLY_DATA 10
+
+// Whether only approved cryptography of AWS-LC's FIPS module is used: docs/fips.md. Needs a
+// library with the feature `fips`. Default: off.
+#define TERCEL_OPTION_FIPS 11
 
 // Client: the keeper of sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
 #define TERCEL_OPTION_SESSIONS 20
@@ -376,6 +384,9 @@ typedef uint64_t tercel_rejection;
 // ticket exceeds the server's. Convert it to int64_t, since it may be negative.
 #define TERCEL_FACT_TICKET_AGE_SKEW 13
 
+// Number: whether the connection uses approved cryptography only, a constant TERCEL_FIPS_...
+#define TERCEL_FACT_FIPS 14
+
 // Bytes: the application protocol. RFC 7301
 #define TERCEL_FACT_ALPN 32
 
@@ -433,6 +444,51 @@ typedef uint64_t tercel_rejection;
 
 // A reason without a number.
 #define TERCEL_REJECTION_OTHER 255
+
+// It does, and the module has a certificate.
+#define TERCEL_FIPS_CERTIFIED 1
+
+// It does, and the validation of the module is in process.
+#define TERCEL_FIPS_IN_PROCESS 2
+
+// The library was built without the feature `fips`.
+#define TERCEL_FIPS_NOT_BUILT 16
+
+// The module does not run in FIPS mode.
+#define TERCEL_FIPS_MODULE_OFF 17
+
+// A cipher suite is not approved.
+#define TERCEL_FIPS_CIPHER_SUITE 18
+
+// A group is not approved.
+#define TERCEL_FIPS_GROUP 19
+
+// A signature scheme is not approved.
+#define TERCEL_FIPS_SIGNATURE_SCHEME 20
+
+// TLS 1.2 is enabled, and does not require the extended main secret.
+#define TERCEL_FIPS_EXTENDED_MAIN_SECRET 21
+
+// The caller verifies peers.
+#define TERCEL_FIPS_VERIFIER 22
+
+// A private key is used outside of the module.
+#define TERCEL_FIPS_SIGNER 23
+
+// A key or a signature in the chain of a credential is not approved.
+#define TERCEL_FIPS_CREDENTIAL_CHAIN 24
+
+// There are pre-shared keys.
+#define TERCEL_FIPS_PRE_SHARED_KEYS 25
+
+// There is a key log.
+#define TERCEL_FIPS_KEY_LOG 26
+
+// The option TERCEL_OPTION_FIPS is off.
+#define TERCEL_FIPS_NOT_ENFORCED 27
+
+// The connection was restored from saved keys.
+#define TERCEL_FIPS_RESTORED 28
 
 // Receive more bytes, append them to the input, and advance again. At the end of the transport's
 // input, call tercel_handshake_end_of_input.
@@ -1031,6 +1087,10 @@ typedef uint64_t tercel_rejection;
 // An earlier error ended this connection.
 #define TERCEL_INTERNAL_FAILED (TERCEL_CLASS_INTERNAL | 10)
 
+// TERCEL_OPTION_FIPS is on, and a credential or a configuration that was chosen for this
+// connection is not approved.
+#define TERCEL_INTERNAL_NOT_FIPS (TERCEL_CLASS_INTERNAL | 11)
+
 // A function ended in a panic, which is a bug of the library. The handles that it used only return
 // this status from then on; free them.
 #define TERCEL_INTERNAL_PANIC (TERCEL_CLASS_INTERNAL | 257)
@@ -1081,6 +1141,9 @@ typedef uint64_t tercel_rejection;
 
 // TLS 1.2: keying material cannot be exported without the extended main secret. RFC 7627 5.4
 #define TERCEL_MISUSE_NO_EXTENDED_MAIN_SECRET (TERCEL_CLASS_MISUSE | 15)
+
+// With the feature `fips`, a TLS 1.3 connection with AES-GCM cannot be saved or exported.
+#define TERCEL_MISUSE_BOUND_TO_FIPS_MODULE (TERCEL_CLASS_MISUSE | 16)
 
 // A pointer is NULL where that is not allowed.
 #define TERCEL_MISUSE_NULL_POINTER (TERCEL_CLASS_MISUSE | 257)
@@ -1209,6 +1272,10 @@ typedef uint64_t tercel_rejection;
 
 // The random generator failed.
 #define TERCEL_CONFIG_RANDOM (TERCEL_CLASS_CONFIG | 27)
+
+// TERCEL_OPTION_FIPS is on, and the configuration is not approved; tercel_config_builder_error has
+// the reason.
+#define TERCEL_CONFIG_NOT_FIPS (TERCEL_CLASS_CONFIG | 28)
 
 // The chain contains no certificate.
 #define TERCEL_CONFIG_EMPTY_CHAIN (TERCEL_CLASS_CONFIG | 513)
@@ -1343,6 +1410,10 @@ tercel_status tercel_config_builder_build(struct tercel_config_builder *builder,
 // Writes the reason why tercel_config_builder_build failed, for people, and a NUL, at most size
 // bytes. Returns the length of the whole text, 0 if there is none.
 size_t tercel_config_builder_error(const struct tercel_config_builder *builder, char *text, size_t size);
+
+// Returns whether a configuration uses approved cryptography of a validated module only, a
+// constant TERCEL_FIPS_...
+tercel_fips tercel_config_fips(const struct tercel_config *config);
 
 // Adds a reference to a configuration, which tercel_config_release removes. Returns its argument.
 const struct tercel_config *tercel_config_retain(const struct tercel_config *config);
@@ -1551,6 +1622,10 @@ const struct tercel_credential *tercel_credential_retain(const struct tercel_cre
 
 // Removes a reference to a credential; the last one frees it. NULL has no effect.
 void tercel_credential_release(const struct tercel_credential *credential);
+
+// Returns the version of the cryptographic module of FIPS 140-3 that this library uses, or NULL if
+// it uses none. The text remains valid.
+const char *tercel_fips_module(void);
 
 // Creates the handshake of a client with the server of this name, a DNS name or an IP address. The
 // port distinguishes stored sessions; 0 if it is not known.

@@ -7,6 +7,7 @@ use tercel::{ConnectionInfo, EarlyData, EarlyDataRejection};
 
 use crate::config::codes::{Side, TERCEL_CLIENT};
 use crate::entry::bytes::Bytes;
+use crate::fips;
 
 /// A parameter of a connection.
 pub type Fact = u32;
@@ -38,6 +39,8 @@ pub const TERCEL_FACT_EARLY_DATA_REJECTION: Fact = 12;
 /// Number: server, after a resumption in TLS 1.3: the milliseconds by which the client's age of the
 /// ticket exceeds the server's. Convert it to int64_t, since it may be negative.
 pub const TERCEL_FACT_TICKET_AGE_SKEW: Fact = 13;
+/// Number: whether the connection uses approved cryptography only, a constant TERCEL_FIPS_...
+pub const TERCEL_FACT_FIPS: Fact = 14;
 /// Bytes: the application protocol. RFC 7301
 pub const TERCEL_FACT_ALPN: Fact = 32;
 /// Bytes: server: the name that the client requested.
@@ -109,6 +112,7 @@ pub(crate) fn number(info: &ConnectionInfo, fact: Fact) -> u64 {
             _ => TERCEL_EARLY_DATA_NOT_OFFERED,
         },
         TERCEL_FACT_EARLY_DATA_REJECTION => info.early_data_rejection.map_or(0, rejection),
+        TERCEL_FACT_FIPS => fips::number(info.fips),
         TERCEL_FACT_TICKET_AGE_SKEW => {
             let skew = i64::from(info.ticket_age_skew.unwrap_or_default());
             u64::from_ne_bytes(skew.to_ne_bytes())

@@ -15,7 +15,7 @@
 //! | `config` | the builder of configurations |
 //! | `fact` | the negotiated parameters |
 //! | `connection`, `handshake`, `question` | the protocol |
-//! | `version` | the version of the library |
+//! | `version`, `fips` | the version of the library, the cryptographic module |
 //!
 //! # Safety
 //!
@@ -42,6 +42,7 @@ pub mod config;
 pub mod connection;
 pub mod credential;
 pub mod fact;
+pub mod fips;
 pub mod handshake;
 pub mod input;
 pub mod output;

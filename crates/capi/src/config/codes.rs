@@ -63,6 +63,9 @@ pub const TERCEL_OPTION_VERIFY_RESUMED: ConfigOption = 9;
 /// Client: whether early data is sent if the session allows it. Server: the largest number of bytes
 /// of early data that are accepted. Early data can be replayed: RFC 9846 8. Default: 0.
 pub const TERCEL_OPTION_EARLY_DATA: ConfigOption = 10;
+/// Whether only approved cryptography of AWS-LC's FIPS module is used: docs/fips.md. Needs a
+/// library with the feature `fips`. Default: off.
+pub const TERCEL_OPTION_FIPS: ConfigOption = 11;
 
 /// Client: the keeper of sessions, a constant TERCEL_SESSIONS_... Default: TERCEL_SESSIONS_KEPT.
 pub const TERCEL_OPTION_SESSIONS: ConfigOption = 20;

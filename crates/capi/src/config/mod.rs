@@ -14,6 +14,7 @@ use crate::credential::Credential;
 use crate::entry::owned::{self, Owned, with};
 use crate::entry::pointers::{self, Place};
 use crate::entry::{Result, entry, shared, text, value};
+use crate::fips::{self, Fips};
 use crate::psk::Psk;
 use crate::roots::Roots;
 use crate::status::codes::{
@@ -295,6 +296,19 @@ pub unsafe extern "C" fn tercel_config_builder_error(
 ) -> usize {
     // SAFETY: the caller's duty.
     value(|| unsafe { with(builder, |settings| text::write(&settings.error, text, size)) })
+}
+
+/// Returns whether a configuration uses approved cryptography of a validated module only, a
+/// constant TERCEL_FIPS_...
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercel_config_fips(config: *const Config) -> Fips {
+    // SAFETY: the caller's duty.
+    value(|| unsafe {
+        Ok(fips::number(match &*shared::get(config)? {
+            Config::Client(config, _) => config.fips(),
+            Config::Server(config) => config.fips(),
+        }))
+    })
 }
 
 /// Adds a reference to a configuration, which tercel_config_release removes. Returns its argument.

@@ -49,7 +49,7 @@ pub(super) fn option_range(option: ConfigOption, side: Side) -> Option<u64> {
             u64::from(u16::MAX)
         }
         TERCEL_OPTION_EARLY_DATA if side == TERCEL_SERVER => u64::from(u32::MAX),
-        TERCEL_OPTION_REQUIRE_EXTENDED_MAIN_SECRET..=TERCEL_OPTION_EARLY_DATA => 1,
+        TERCEL_OPTION_REQUIRE_EXTENDED_MAIN_SECRET..=TERCEL_OPTION_FIPS => 1,
         TERCEL_OPTION_SESSIONS if side == TERCEL_CLIENT => 2,
         TERCEL_OPTION_SEND_SERVER_NAME..=TERCEL_OPTION_POST_HANDSHAKE_AUTH
             if side == TERCEL_CLIENT =>
@@ -111,6 +111,9 @@ macro_rules! common {
         }
         if let Some(on) = settings.switch(TERCEL_OPTION_REQUIRE_EXTENDED_MAIN_SECRET) {
             builder = builder.require_extended_main_secret(on);
+        }
+        if let Some(on) = settings.switch(TERCEL_OPTION_FIPS) {
+            builder = builder.fips(on);
         }
         if let Some(on) = settings.switch(TERCEL_OPTION_TOLERATE_TRUNCATION) {
             builder = builder.tolerate_truncation(on);

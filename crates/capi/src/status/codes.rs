@@ -344,6 +344,9 @@ pub const TERCEL_INTERNAL_EARLY_DATA_LIMIT: Status = TERCEL_CLASS_INTERNAL | 0x8
 pub const TERCEL_INTERNAL_CLOSED: Status = TERCEL_CLASS_INTERNAL | 0x9;
 /// An earlier error ended this connection.
 pub const TERCEL_INTERNAL_FAILED: Status = TERCEL_CLASS_INTERNAL | 0xa;
+/// TERCEL_OPTION_FIPS is on, and a credential or a configuration that was chosen for this
+/// connection is not approved.
+pub const TERCEL_INTERNAL_NOT_FIPS: Status = TERCEL_CLASS_INTERNAL | 0xb;
 
 // Codes without an error of the core
 /// A function ended in a panic, which is a bug of the library. The handles that it used only return
@@ -383,6 +386,8 @@ pub const TERCEL_MISUSE_CERTIFICATE_PENDING: Status = TERCEL_CLASS_MISUSE | 0xd;
 pub const TERCEL_MISUSE_KEY_UPDATE_PENDING: Status = TERCEL_CLASS_MISUSE | 0xe;
 /// TLS 1.2: keying material cannot be exported without the extended main secret. RFC 7627 5.4
 pub const TERCEL_MISUSE_NO_EXTENDED_MAIN_SECRET: Status = TERCEL_CLASS_MISUSE | 0xf;
+/// With the feature `fips`, a TLS 1.3 connection with AES-GCM cannot be saved or exported.
+pub const TERCEL_MISUSE_BOUND_TO_FIPS_MODULE: Status = TERCEL_CLASS_MISUSE | 0x10;
 
 // Codes without an error of the core
 /// A pointer is NULL where that is not allowed.
@@ -475,6 +480,9 @@ pub const TERCEL_CONFIG_BAD_RECORD_SIZE_LIMIT: Status = TERCEL_CLASS_CONFIG | 0x
 pub const TERCEL_CONFIG_BAD_MAX_FRAGMENT: Status = TERCEL_CLASS_CONFIG | 0x1a;
 /// The random generator failed.
 pub const TERCEL_CONFIG_RANDOM: Status = TERCEL_CLASS_CONFIG | 0x1b;
+/// TERCEL_OPTION_FIPS is on, and the configuration is not approved; tercel_config_builder_error has
+/// the reason.
+pub const TERCEL_CONFIG_NOT_FIPS: Status = TERCEL_CLASS_CONFIG | 0x1c;
 
 // CredentialError
 /// The chain contains no certificate.

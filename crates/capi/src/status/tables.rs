@@ -8,6 +8,7 @@ use std::time::Duration;
 use tercel::certificates::CredentialError;
 use tercel::crypto::CryptoError;
 use tercel::error::{ConfigError, InternalError, Misuse, PeerError};
+use tercel::fips::FipsReason;
 use tercel::pki::{PemError, RefusalReason};
 use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKeyError;
@@ -186,6 +187,7 @@ pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[
     (codes::TERCEL_INTERNAL_EARLY_DATA_LIMIT, InternalError::EarlyDataLimit),
     (codes::TERCEL_INTERNAL_CLOSED, InternalError::Closed),
     (codes::TERCEL_INTERNAL_FAILED, InternalError::Failed),
+    (codes::TERCEL_INTERNAL_NOT_FIPS, InternalError::NotFips),
 ];
 
 pub(super) const MISUSE: &[(Status, Misuse)] = &[
@@ -204,6 +206,7 @@ pub(super) const MISUSE: &[(Status, Misuse)] = &[
     (codes::TERCEL_MISUSE_CERTIFICATE_PENDING, Misuse::CertificatePending),
     (codes::TERCEL_MISUSE_KEY_UPDATE_PENDING, Misuse::KeyUpdatePending),
     (codes::TERCEL_MISUSE_NO_EXTENDED_MAIN_SECRET, Misuse::NoExtendedMainSecret),
+    (codes::TERCEL_MISUSE_BOUND_TO_FIPS_MODULE, Misuse::BoundToFipsModule),
 ];
 
 pub(super) const CONFIG_ERROR: &[(Status, ConfigError)] = &[
@@ -237,6 +240,7 @@ pub(super) const CONFIG_ERROR: &[(Status, ConfigError)] = &[
     (codes::TERCEL_CONFIG_BAD_RECORD_SIZE_LIMIT, ConfigError::BadRecordSizeLimit),
     (codes::TERCEL_CONFIG_BAD_MAX_FRAGMENT, ConfigError::BadMaxFragment),
     (codes::TERCEL_CONFIG_RANDOM, ConfigError::Random),
+    (codes::TERCEL_CONFIG_NOT_FIPS, ConfigError::NotFips(FipsReason::NotEnforced)),
 ];
 
 pub(super) const CREDENTIAL_ERROR: &[(Status, CredentialError)] = &[

@@ -18,6 +18,8 @@ static tercel_bytes bytes, more_bytes;
 
 static void status_and_version(void) {
     CHECK(tercel_version() != NULL);
+    // The library is built without the feature fips.
+    CHECK(tercel_fips_module() == NULL);
     const tercel_status known[] = {TERCEL_OK, TERCEL_PEER_BAD_RECORD_MAC, TERCEL_REFUSED_EXPIRED, 12345, UINT32_MAX};
     for (size_t at = 0; at < sizeof known / sizeof known[0]; at++) {
         CHECK(tercel_status_text(known[at]) != NULL && tercel_status_text(known[at])[0] != 0);
@@ -40,6 +42,7 @@ static void frees(void) {
     tercel_connection_free(NULL);
     CHECK(tercel_roots_retain(NULL) == NULL && tercel_credential_retain(NULL) == NULL);
     CHECK(tercel_tickets_retain(NULL) == NULL && tercel_psk_retain(NULL) == NULL && tercel_config_retain(NULL) == NULL);
+    CHECK(tercel_config_fips(NULL) == 0);
 }
 
 static void buffers(void) {
@@ -291,6 +294,7 @@ static void handshakes(void) {
     tercel_output_free(output);
     tercel_roots_release(roots);
     tercel_credential_release(credential);
+    CHECK(tercel_config_fips(client) == TERCEL_FIPS_NOT_BUILT && tercel_config_fips(server) == TERCEL_FIPS_NOT_BUILT);
     CHECK(tercel_config_retain(client) == client);
     tercel_config_release(client);
     tercel_config_release(client);
