@@ -221,6 +221,7 @@ fn server_with(
 /// parameters are approved. The other rows use the module without the option.
 fn is_fips(row: &Row) -> bool {
     let is_approved = row.transport != Transport::Quic
+        && row.ech.is_none()
         && !row.groups().contains(&Group::X25519)
         && !row.suite.name().contains("CHACHA20");
     fips_module().is_some() && is_approved
