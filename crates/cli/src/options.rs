@@ -70,7 +70,8 @@ pub(crate) struct TlsOptions {
     /// Use only approved cryptography of AWS-LC's FIPS module; requires a build with the feature
     /// fips
     ///
-    /// Fails at the start if another option is not approved.
+    /// Fails at the start if another option is not approved. `connect` then sends no random
+    /// contents in place of Encrypted ClientHello.
     #[arg(long)]
     pub(crate) fips: bool,
 

@@ -33,7 +33,12 @@ pub(super) fn plan(options: &Options, target: &Target) -> Result<EchPlan> {
     if encrypts && !options.client.tls.versions().contains(&ProtocolVersion::TLS1_3) {
         return Err(UsageError::new("--ech needs TLS 1.3: add --tls1.3, or omit --tls1.2").into());
     }
+    if encrypts && options.client.tls.fips {
+        let why = "--fips excludes --ech: its cryptography is outside of the FIPS module";
+        return Err(UsageError::new(why).into());
+    }
     let offer = match &options.ech {
+        EchSource::Grease if options.client.tls.fips => Offer::None,
         EchSource::Grease => Offer::Grease,
         EchSource::Off => Offer::None,
         EchSource::Named(argument) => configs(argument)?,

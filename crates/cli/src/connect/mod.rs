@@ -122,7 +122,7 @@ fn print_only(options: &Options, report: &Report, alert: Option<tercel::Error>) 
 fn config(options: &Options, sessions: Option<&SessionFile>) -> Result<Arc<ClientConfig>> {
     let client = &options.client;
     let mut builder = client.builder()?.post_handshake_auth(options.post_handshake_auth);
-    builder = builder.ech_grease(options.ech != EchSource::Off);
+    builder = builder.ech_grease(options.ech != EchSource::Off && !client.tls.fips);
     if (options.get || options.head) && client.tls.alpn.is_none() {
         builder = builder.alpn(&["h2", "http/1.1"]);
     }

@@ -77,6 +77,7 @@ fn the_version_has_the_fips_module_and_other_options_are_refused() {
     for (options, reason) in [
         ("--insecure", "fips: verifier: it may verify certificates outside of the module"),
         ("--groups x25519", "fips: groups: x25519 is not approved"),
+        ("--key-log /dev/null", "fips: key_log: secrets leave the module"),
     ] {
         let arguments = format!("connect 127.0.0.1:1 --fips {options}");
         let outcome = run(tercel().args(arguments.split(' ')), b"");
