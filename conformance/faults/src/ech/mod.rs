@@ -156,7 +156,7 @@ impl<'a> Setup<'a> {
         Ok(Outcome { regular, refused: 0, backend_failures: 0 })
     }
 
-    /// Two nodes share their keys, and the store is away for a while.
+    /// Two nodes share their keys, and the store is unavailable for a while.
     fn store(&self, faults: &mut Vec<String>) -> Result<Outcome> {
         let keys = self.directory("shared")?;
         let old = add_key(&keys, "1")?;

@@ -1,5 +1,5 @@
-//! Keys for Encrypted ClientHello: one set for all nodes, in a store that loses, restores or damages
-//! the set, and in the file of a node that starts without the store.
+//! Keys for Encrypted ClientHello: one set for all nodes, in a store that loses, restores or
+//! damages the set, and in the file of a node that starts without the store.
 
 use std::sync::Arc;
 use std::time::Duration;

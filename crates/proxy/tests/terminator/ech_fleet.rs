@@ -58,7 +58,7 @@ async fn two_nodes_share_keys_and_rotate_them() {
     let nodes = [start(&text[0]), start(&text[1])];
     let config = client().build().unwrap();
     let old = add_key(&folder, "2026-01", PUBLIC);
-    // Before keys are published, the client is told to connect without ECH.
+    // Before keys are published, the client is instructed to connect without ECH.
     let offer = || Offer::Configs(old.clone());
     let address = nodes[0].addresses()[0];
     let without = attempt_at(address, &config, offer(), 2).await.unwrap();
@@ -132,7 +132,7 @@ async fn keys_without_a_certificate_are_not_published_and_not_used() {
     let changed = text.replace("time_limit = 1", "time_limit = 2");
     proxy.reload(self::config(&changed)).unwrap();
     assert_eq!(connected(&proxy, &config, &good).await.info().ech, Ech::Accepted);
-    // It refuses listeners that show no certificate for the public name of keys in use.
+    // It refuses listeners that have no certificate for the public name of keys in use.
     let without = Folder::new(&[SECRET]);
     let error = proxy
         .reload(self::config(&changed.replace(&here, &quoted(&without.path("certs")))))

@@ -545,6 +545,7 @@ fn client_session_entries() -> Vec<Entry<ClientConfigBuilder>> {
         }),
         client_option("ask_for_session", false, same, |b| b.ask_for_session(true)),
         client_option("without_resumption", true, same, ClientConfigBuilder::without_resumption),
+        client_option("tickets_tls12", true, same, |b| b.tickets_tls12(false)).versions(TLS12),
         client_option("early_data", false, same, |b| b.early_data(true)),
         client_option("verify_resumed", false, same, |b| b.verify_resumed(true)),
         client_option("resume_after_certificate", false, same, |b| {
