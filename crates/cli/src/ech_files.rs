@@ -37,7 +37,7 @@ pub(crate) fn find(argument: &str) -> Result<Found> {
             // A long argument is hardly a path.
             match argument.get(..64).unwrap_or(argument) {
                 start if start.len() < argument.len() => why,
-                _ => why.context(format!("`{argument}` is no file, and as a text")),
+                _ => why.context(format!("`{argument}` is not a file; read as text")),
             }
         });
     }
@@ -203,7 +203,7 @@ mod tests {
             assert!(found.contains(expected), "{found}");
         }
         let found = format!("{:#}", find("missing.ech").unwrap_err());
-        assert_eq!(found, format!("`missing.ech` is no file, and as a text: {not_base64}"));
+        assert_eq!(found, format!("`missing.ech` is not a file; read as text: {not_base64}"));
     }
 
     /// RFC 9525 6.3

@@ -42,14 +42,15 @@ pub(crate) struct Options {
     /// record; or `auto`, `grease` or `off`
     ///
     /// `auto` looks up the HTTPS record of the server; it needs a program that was built with the
-    /// feature `dns`. `grease` sends random contents, so that
-    /// observers cannot distinguish the connections; `off` sends nothing. If the server rejects the
-    /// configurations, the program connects once more, as the server says.
+    /// feature `dns`. `grease` sends random contents, so that observers cannot distinguish
+    /// connections with and without ECH; `off` sends nothing. If the server rejects the
+    /// configurations, the program connects once more: with those that the server sent, or without
+    /// ECH if it sent none that is usable.
     #[arg(long, value_name = "SOURCE", default_value = "grease")]
     pub(crate) ech: EchSource,
 
-    /// Server for the lookup of --ech auto: ADDRESS[:PORT], or the https URL of DNS over HTTPS,
-    /// which is verified as the server is; default: that of the system
+    /// DNS server for the lookup of --ech auto: ADDRESS[:PORT], or the https URL of DNS over HTTPS,
+    /// whose certificate is verified as the server's is; default: that of the system
     #[cfg(feature = "dns")]
     #[arg(long, value_name = "SERVER")]
     pub(crate) dns: Option<DnsServer>,

@@ -95,8 +95,8 @@ pub(crate) struct Options {
     /// this directory; `tercel ech generate` makes them
     ///
     /// All keys of a directory decrypt; the configuration of the last by name is sent to clients
-    /// whose own is outdated. They need a certificate for the public name: the embedded authority
-    /// issues one.
+    /// whose own is outdated. These clients verify a certificate for the public name, so the server
+    /// needs one; without --cert, the test authority issues it.
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) ech: Option<PathBuf>,
 
