@@ -109,7 +109,8 @@ typedef void (*tercel_key_log_function)(void *context,
 typedef uint64_t (*tercel_clock_function)(void *context);
 
 // Whether a configuration or a connection uses approved cryptography of a validated module only:
-// 1, 2, or the first rule against it. docs/fips.md has the rules. 0 is an unknown one.
+// TERCEL_FIPS_CERTIFIED, TERCEL_FIPS_IN_PROCESS, or the first rule that is broken. docs/fips.md
+// has the rules. 0 is a rule without a number here.
 typedef uint64_t tercel_fips;
 
 // What tercel_connection_open found.
@@ -445,10 +446,10 @@ typedef uint64_t tercel_rejection;
 // A reason without a number.
 #define TERCEL_REJECTION_OTHER 255
 
-// It does, and the module has a certificate.
+// Only approved cryptography is used, and the module has a certificate.
 #define TERCEL_FIPS_CERTIFIED 1
 
-// It does, and the validation of the module is in process.
+// Only approved cryptography is used, and the validation of the module is in process.
 #define TERCEL_FIPS_IN_PROCESS 2
 
 // The library was built without the feature `fips`.

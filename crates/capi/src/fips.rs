@@ -8,12 +8,13 @@ use std::sync::OnceLock;
 use tercel::fips::{FipsReason, FipsStatus, fips_module};
 
 /// Whether a configuration or a connection uses approved cryptography of a validated module only:
-/// 1, 2, or the first rule against it. docs/fips.md has the rules. 0 is an unknown one.
+/// TERCEL_FIPS_CERTIFIED, TERCEL_FIPS_IN_PROCESS, or the first rule that is broken. docs/fips.md
+/// has the rules. 0 is a rule without a number here.
 pub type Fips = u64;
 
-/// It does, and the module has a certificate.
+/// Only approved cryptography is used, and the module has a certificate.
 pub const TERCEL_FIPS_CERTIFIED: Fips = 1;
-/// It does, and the validation of the module is in process.
+/// Only approved cryptography is used, and the validation of the module is in process.
 pub const TERCEL_FIPS_IN_PROCESS: Fips = 2;
 /// The library was built without the feature `fips`.
 pub const TERCEL_FIPS_NOT_BUILT: Fips = 16;

@@ -31,11 +31,13 @@ pub use tercel_crypto::{FipsModule, fips_module};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FipsStatus {
-    /// It does, and the module has a certificate: [`fips_module`] returns its number.
+    /// Only approved cryptography is used, and the module has a certificate: [`fips_module`]
+    /// returns its number.
     Certified,
-    /// It does, and the validation of the module is in process: there is no certificate yet.
+    /// Only approved cryptography is used, and the validation of the module is in process: there is
+    /// no certificate yet.
     InProcess,
-    /// It does not, for this reason.
+    /// A rule is broken: this reason.
     No(FipsReason),
 }
 
@@ -90,7 +92,7 @@ impl fmt::Display for FipsStatus {
 pub enum FipsReason {
     /// The library was built without the feature `fips`.
     NotBuilt,
-    /// AWS-LC's module is linked, but does not run in FIPS mode.
+    /// AWS-LC's FIPS module is linked, but does not run in FIPS mode.
     ModuleOff,
     /// This cipher suite is enabled. Suites with AES-GCM are approved.
     CipherSuite(CipherSuite),
@@ -102,7 +104,7 @@ pub enum FipsReason {
     SignatureScheme(SignatureScheme),
     /// TLS 1.2 is enabled, and peers without the extended main secret are not refused.
     ExtendedMainSecret,
-    /// The verifier of peers is the caller ([`Policy::Ask`](crate::Policy::Ask)), or an object
+    /// Peers are verified by the caller ([`Policy::Ask`](crate::Policy::Ask)), or by an object
     /// whose [`is_fips_approved`](crate::certificates::VerifyPeer::is_fips_approved) is false.
     Verifier,
     /// The private key of a credential is outside of the process, or used by a signer whose

@@ -250,7 +250,7 @@ impl fmt::Display for Misuse {
                 "exporting keying material requires the extended main secret"
             }
             Self::BoundToFipsModule => {
-                "the FIPS module can continue to send only with the keys that are inside it"
+                "the FIPS module does not let a TLS 1.3 connection be saved or exported"
             }
         })
     }
