@@ -58,7 +58,7 @@ async fn two_nodes_share_keys_and_rotate_them() {
     let nodes = [start(&text[0]), start(&text[1])];
     let config = client().build().unwrap();
     let old = add_key(&folder, "2026-01", PUBLIC);
-    // Before keys are published, the client is instructed to connect without ECH.
+    // Before keys are published, the client is requested to connect without ECH.
     let offer = || Offer::Configs(old.clone());
     let address = nodes[0].addresses()[0];
     let without = attempt_at(address, &config, offer(), 2).await.unwrap();

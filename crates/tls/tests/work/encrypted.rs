@@ -1,8 +1,8 @@
 //! ClientHellos whose Encrypted ClientHello has the identifier of a server's keys, and that none of
 //! these keys opens. RFC 9849 7.1
 //!
-//! Anyone learns the identifier from DNS. The work is one HPKE operation for each key with that
-//! identifier, at most four, in the first ClientHello only.
+//! An unauthenticated client learns the identifier from DNS. The work is one HPKE operation for
+//! each key with that identifier, at most four, in the first ClientHello only.
 
 use std::sync::Arc;
 
