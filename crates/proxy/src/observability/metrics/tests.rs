@@ -304,9 +304,28 @@ fn workers_share_no_cache_line() {
     assert!(Arc::ptr_eq(&metrics.shard(0), &metrics.shard(3)));
 }
 
+/// A fleet that shares ECH keys in a store to which it does not connect.
+#[cfg(feature = "redis")]
+fn fleet() -> Fleet {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    let folder = crate::testing::Folder::new();
+    let secret = folder.path().join("secret");
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&secret).unwrap();
+    file.write_all(&[7; 32]).unwrap();
+    let store = tercel_fleet::StoreSettings::new("redis://127.0.0.1:1", secret);
+    let settings =
+        tercel_fleet::Settings { ech_keys: true, store: Some(store), ..Default::default() };
+    Fleet::prepare(&settings).unwrap()
+}
+
+#[cfg(feature = "redis")]
 #[test]
 fn documentation_lists_every_metric_family() {
     let metrics = Metrics::new(1);
+    metrics.set_fleet(Some(fleet()));
     metrics.set_ticket_keys(|| Some(UnixTime::now()));
     metrics.set_ech_key(Some(UnixTime::now()));
     let families: BTreeSet<_> = read(&metrics.render()).into_keys().collect();
