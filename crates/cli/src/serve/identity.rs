@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use tercel::Credential;
+use tercel::fips::fips_module;
 
 use super::authority::{self, Authority};
 use super::options::Options;
@@ -38,8 +39,12 @@ impl Identity {
         let mut authority = None;
         if credentials.is_empty() && !options.keys.is_set() {
             if options.tls.fips {
-                let why = "--fips needs --cert and --key: without them, keys are made outside of \
-                           the FIPS module";
+                let why = if fips_module().is_none() {
+                    "--fips needs a program that was built with the feature fips"
+                } else {
+                    "--fips needs --cert and --key: without them, keys are made outside of the \
+                     FIPS module"
+                };
                 return Err(UsageError::new(why).into());
             }
             let names = ech.as_ref().map_or(&[][..], |ech| &ech.public_names);
