@@ -112,7 +112,7 @@ impl Ssl {
     pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfig>> {
         let settings = self.settings();
         // Without it, nothing would authenticate the server.
-        if settings.wants_shared_secret && settings.verify_mode & VERIFY_PEER == 0 {
+        if settings.shared_secrets.is_any() && settings.verify_mode & VERIFY_PEER == 0 {
             errors::push_unsupported(
                 "external pre-shared keys and SRP are not supported, and certificates are not verified",
             );

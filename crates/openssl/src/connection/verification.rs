@@ -47,12 +47,16 @@ impl Ssl {
 
     /// In TLS 1.2, the curve of the peer's key has to be one of the groups.
     fn has_known_curve(&self, chain: &[Certificate]) -> bool {
-        let settings = self.settings();
         let version = self.values.borrow().as_ref().and_then(|values| values.version());
-        let Some(groups) = settings.groups.as_ref() else { return true };
         let curve = chain.first().and_then(Certificate::curve);
-        version != Some(ProtocolVersion::TLS1_2)
-            || curve.is_none_or(|curve| groups.iter().any(|group| groups::nid(*group) == curve))
+        let (Some(curve), Some(side), Some(ProtocolVersion::TLS1_2)) =
+            (curve, self.side.get(), version)
+        else {
+            return true;
+        };
+        let permitted = self.permitted(&self.settings(), side);
+        let is_curve = |group: &_| groups::nid(*group) == curve;
+        permitted.groups.is_none_or(|groups| groups.iter().any(is_curve))
     }
 
     /// Verifies the peer's chain, and remembers the result and the chain that was built.

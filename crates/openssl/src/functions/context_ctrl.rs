@@ -13,6 +13,7 @@ use crate::objects::list::{self, Certificates, LentCertificates};
 use crate::objects::store::Store;
 use crate::settings::Settings;
 use crate::settings::identity::Identity;
+use crate::settings::security::SharedSecrets;
 use crate::sys::evp::{EC_GROUP_get_curve_name, EC_KEY_get0_group};
 use crate::sys::stack::Stack;
 
@@ -176,8 +177,12 @@ pub(super) unsafe fn set(
             settings.certificate_flags.into()
         }
         // The user name and the password of SRP.
-        79 | 81 => {
-            settings.wants_shared_secret = !parg.is_null();
+        79 => {
+            settings.shared_secrets.set(SharedSecrets::SRP_NAME, !parg.is_null());
+            1
+        }
+        81 => {
+            settings.shared_secrets.set(SharedSecrets::SRP_PASSWORD, !parg.is_null());
             1
         }
         41 => core::mem::replace(&mut settings.read_ahead, larg != 0).into(),

@@ -10,7 +10,7 @@ use crate::entry::{self, functions};
 use crate::errors::{self, reasons};
 use crate::objects::certificate::Certificate;
 use crate::settings::Settings;
-use crate::settings::security::{self, Security, operation};
+use crate::settings::security::{self, Security, SharedSecrets, operation};
 
 use super::context_callbacks::AnyFunction;
 
@@ -42,24 +42,24 @@ functions! {
     }
     /// Pre-shared keys are not supported: a client that verifies no certificate then fails.
     fn SSL_CTX_set_psk_client_callback(context: &Context; callback: AnyFunction) -> () = () => {
-        context.change(|settings| settings.wants_shared_secret = callback.is_some());
+        context.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK, callback.is_some()));
     }
     fn SSL_set_psk_client_callback(ssl: &Ssl; callback: AnyFunction) -> () = () => {
-        ssl.change(|settings| settings.wants_shared_secret = callback.is_some());
+        ssl.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK, callback.is_some()));
     }
     fn SSL_CTX_set_psk_use_session_callback(context: &Context; callback: AnyFunction) -> () = () => {
-        context.change(|settings| settings.wants_shared_secret = callback.is_some());
+        context.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK_SESSION, callback.is_some()));
     }
     fn SSL_set_psk_use_session_callback(ssl: &Ssl; callback: AnyFunction) -> () = () => {
-        ssl.change(|settings| settings.wants_shared_secret = callback.is_some());
+        ssl.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK_SESSION, callback.is_some()));
     }
     /// As for pre-shared keys.
     fn SSL_CTX_set_srp_username(context: &Context; name: *mut c_char) -> c_int = 0 => {
-        context.change(|settings| settings.wants_shared_secret = !name.is_null());
+        context.change(|settings| settings.shared_secrets.set(SharedSecrets::SRP_NAME, !name.is_null()));
         1
     }
     fn SSL_CTX_set_srp_password(context: &Context; password: *mut c_char) -> c_int = 0 => {
-        context.change(|settings| settings.wants_shared_secret = !password.is_null());
+        context.change(|settings| settings.shared_secrets.set(SharedSecrets::SRP_PASSWORD, !password.is_null()));
         1
     }
 }

@@ -49,8 +49,7 @@ pub(crate) struct Settings {
     pub(crate) max_chain: usize,
     /// The flags of certificates (`SSL_CTX_set_cert_flags`).
     pub(crate) certificate_flags: u32,
-    /// Whether the program set a pre-shared key or a password of SRP, which are not supported.
-    pub(crate) wants_shared_secret: bool,
+    pub(crate) shared_secrets: security::SharedSecrets,
     pub(crate) session_context: Vec<u8>,
     pub(crate) session_timeout: c_long,
     pub(crate) client_authorities: Arc<Vec<Name>>,
@@ -117,7 +116,7 @@ impl Settings {
             verify_mode: 0,
             max_chain: DEFAULT_MAX_CHAIN,
             certificate_flags: 0,
-            wants_shared_secret: false,
+            shared_secrets: security::SharedSecrets::default(),
             session_context: Vec::new(),
             session_timeout: DEFAULT_TIMEOUT,
             client_authorities: Arc::default(),

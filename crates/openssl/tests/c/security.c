@@ -293,7 +293,15 @@ static void missing_authentication(void) {
             free_pair(&pair);
         }
     }
-    struct pair pair = new_pair(0, 1 << 14);
+    /* One secret that is not set does not permit to connect without another one. */
+    SSL_CTX *ctx = client_context(0);
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
+    SSL_CTX_set_psk_client_callback(ctx, psk);
+    SSL_CTX_set_psk_use_session_callback(ctx, NULL);
+    struct pair pair = pair_of(ctx, server_context(0), 1 << 14);
+    CHECK(!connects(&pair));
+    free_pair(&pair);
+    pair = new_pair(0, 1 << 14);
     SSL_set_cert_flags(pair.client, SSL_CERT_FLAG_SUITEB_128_LOS);
     CHECK(!connects(&pair));
     free_pair(&pair);
