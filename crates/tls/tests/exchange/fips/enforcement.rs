@@ -134,6 +134,43 @@ fn configurations_that_are_chosen_need_the_option() {
     }
 }
 
+/// HPKE of the configuration with which a handshake began is outside of the module, too.
+#[cfg(feature = "ech")]
+#[test]
+fn a_chosen_configuration_behind_encrypted_client_hello_is_not_approved() {
+    use tercel::ech::{Key, Keys, Offer, Retry};
+    use tercel::fips::FipsReason;
+    use tercel::fips::FipsStatus;
+    use tercel::{Ech, Handshake};
+
+    let key = Key::generate("cover.example", 0).unwrap();
+    let configs = key.config();
+    let keys = Arc::new(Keys::new(vec![(key, Retry::Send)]).unwrap());
+    let choose = Policy::Here(Arc::new(Chosen(super::approved_server())) as Arc<dyn ChooseConfig>);
+    let first = ServerConfig::builder().choose_config(choose).ech(keys).build().unwrap();
+    let config = client().build().unwrap();
+    let client = Handshake::client(config, NAME.try_into().unwrap());
+    let pair = Pair::of(client.with_ech(Offer::Configs(configs)), Handshake::server(first));
+    // Refusing the handshake is as good.
+    let Ok(ends) = pair.connect() else { return };
+    let info = &ends.server.connection.info;
+    assert_eq!(info.ech, Ech::Accepted);
+    assert_eq!(info.fips, FipsStatus::No(FipsReason::Ech));
+}
+
+/// The kernel or another process uses these keys, not the module.
+#[test]
+fn exported_traffic_keys_are_not_approved() {
+    use tercel::ReceiveBuffer;
+
+    let client = super::approved_client();
+    let server = server().fips(true).versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
+    let ends = Pair::new(&client, &server, NAME).connect().unwrap();
+    assert!(ends.server.connection.info.fips.is_approved());
+    let exported = ends.server.connection.export_traffic_keys(&ReceiveBuffer::new()).unwrap();
+    assert!(!exported.info.fips.is_approved(), "{}", exported.info.fips);
+}
+
 #[cfg(feature = "quic")]
 #[test]
 fn quic_is_not_approved() {
