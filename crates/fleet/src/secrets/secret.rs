@@ -110,12 +110,16 @@ impl FleetKey {
     ) -> Result<Vec<u8>, CryptoError> {
         let mut salt = [0; SALT_LEN];
         fill_random(&mut salt)?;
-        let room = content.len().saturating_add(RandomNonceKey::OVERHEAD);
-        let mut sealed = [&salt[..], content].concat();
-        sealed.resize(room.saturating_add(SALT_LEN), 0);
+        // The content is encrypted in place. A larger allocation would leave a copy of it behind,
+        // so the first one has room for everything. It is wiped if sealing fails.
+        let length = content.len().saturating_add(SALT_LEN + RandomNonceKey::OVERHEAD);
+        let mut sealed = Zeroizing::new(Vec::with_capacity(length));
+        sealed.extend_from_slice(&salt);
+        sealed.extend_from_slice(content);
+        sealed.resize(length, 0);
         let value = sealed.get_mut(SALT_LEN..).ok_or(CryptoError::Internal)?;
         self.module_nonce_key(&salt)?.seal_in_place(context, value, content.len())?;
-        Ok(sealed)
+        Ok(std::mem::take(&mut *sealed))
     }
 
     fn open_with_nonce_of_module(
@@ -177,6 +181,8 @@ mod tests {
         for content in [&b""[..], b"content", &[1; 300]] {
             let own = key.seal_with_own_nonce(b"context", content).unwrap();
             let module = key.seal_with_nonce_of_module(b"context", content).unwrap();
+            // The allocation did not grow while it had the content.
+            assert_eq!(module.capacity(), module.len());
             assert_eq!(**key.open_with_own_nonce(b"context", &own).unwrap(), *content);
             assert_eq!(**key.open_with_nonce_of_module(b"context", &module).unwrap(), *content);
             assert!(key.open_with_own_nonce(b"context", &module).is_none());
