@@ -60,9 +60,16 @@ impl<Ed> KeyParts<Ed> {
     }
 }
 
-/// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow.
+/// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow. The FIPS
+/// module approves no modulus with an odd number of bits.
 fn of_allowed_size(key: RsaKey) -> Result<RsaKey, CryptoError> {
-    if (2048..=8192).contains(&key.bits()) { Ok(key) } else { Err(CryptoError::InvalidKey) }
+    let bits = key.bits();
+    let is_approved = !cfg!(feature = "fips") || bits % 2 == 0;
+    if (2048..=8192).contains(&bits) && is_approved {
+        Ok(key)
+    } else {
+        Err(CryptoError::InvalidKey)
+    }
 }
 
 /// What an RSA or ECDSA key of the backend signs and verifies: the digest of a message.
