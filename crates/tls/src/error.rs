@@ -255,7 +255,8 @@ pub enum InternalError {
     /// QUIC: the configuration that was chosen for this connection cannot be used over QUIC.
     NotForQuic,
     /// The configuration has the option `fips`, and a credential, a configuration or an offer of
-    /// Encrypted ClientHello that was chosen for this connection is not approved.
+    /// Encrypted ClientHello that was chosen for this connection is not approved; or a server
+    /// configuration with keys for Encrypted ClientHello chose one with the option.
     NotFips,
     /// The application refused the connection in its answer to a question.
     RefusedByApplication,

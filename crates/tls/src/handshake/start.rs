@@ -131,11 +131,17 @@ fn decide(
 }
 
 /// Refuses a chosen configuration without the option `fips`, if the configuration with which the
-/// handshake began has it.
+/// handshake began has it. Refuses one with the option, if the first has keys for Encrypted
+/// ClientHello: their HPKE is outside of the FIPS module.
 fn check_fips(config: &ServerConfig, chosen: &ServerConfig) -> Result<(), InternalError> {
-    match config.common.fips && !chosen.common.fips {
-        true => Err(InternalError::NotFips),
-        false => Ok(()),
+    #[cfg(feature = "ech")]
+    let has_ech_keys = config.ech.is_some();
+    #[cfg(not(feature = "ech"))]
+    let has_ech_keys = false;
+    match (config.common.fips, chosen.common.fips) {
+        (true, false) => Err(InternalError::NotFips),
+        (false, true) if has_ech_keys => Err(InternalError::NotFips),
+        _ => Ok(()),
     }
 }
 

@@ -134,41 +134,48 @@ fn configurations_that_are_chosen_need_the_option() {
     }
 }
 
-/// HPKE of the configuration with which a handshake began is outside of the module, too.
+/// HPKE of the configuration with which a handshake began is outside of the module, too. The choice
+/// is refused whether or not the client encrypts, so that the fault shows on the first connection.
 #[cfg(feature = "ech")]
 #[test]
-fn a_chosen_configuration_behind_encrypted_client_hello_is_not_approved() {
+fn configurations_with_the_option_are_not_chosen_by_one_with_ech_keys() {
     use tercel::ech::{Key, Keys, Offer, Retry};
-    use tercel::fips::FipsReason;
-    use tercel::fips::FipsStatus;
-    use tercel::{Ech, Handshake};
+    use tercel::{Handshake, Question};
 
     let key = Key::generate("cover.example", 0).unwrap();
     let configs = key.config();
     let keys = Arc::new(Keys::new(vec![(key, Retry::Send)]).unwrap());
-    let choose = Policy::Here(Arc::new(Chosen(super::approved_server())) as Arc<dyn ChooseConfig>);
-    let first = ServerConfig::builder().choose_config(choose).ech(keys).build().unwrap();
-    let config = client().build().unwrap();
-    let client = Handshake::client(config, NAME.try_into().unwrap());
-    let pair = Pair::of(client.with_ech(Offer::Configs(configs)), Handshake::server(first));
-    // Refusing the handshake is as good.
-    let Ok(ends) = pair.connect() else { return };
-    let info = &ends.server.connection.info;
-    assert_eq!(info.ech, Ech::Accepted);
-    assert_eq!(info.fips, FipsStatus::No(FipsReason::Ech));
+    let first = |choose| {
+        let first = ServerConfig::builder().choose_config(choose).ech(Arc::clone(&keys));
+        Handshake::server(first.build().unwrap())
+    };
+    let chosen = super::approved_server();
+    let here = || Policy::Here(Arc::new(Chosen(Arc::clone(&chosen))) as Arc<dyn ChooseConfig>);
+    for offer in [Offer::Configs(configs), Offer::None] {
+        for choose in [here(), Policy::Ask] {
+            let client = Handshake::client(client().build().unwrap(), NAME.try_into().unwrap());
+            let pair = Pair::of(client.with_ech(offer.clone()), first(choose));
+            let pair = pair.answering(|_, question| match question {
+                Question::ChooseConfig(question) => question.answer(Some(Arc::clone(&chosen))),
+                other => panic!("{other:?}"),
+            });
+            assert_not_fips(pair.connect().unwrap_err());
+        }
+    }
 }
 
 /// The kernel or another process uses these keys, not the module.
 #[test]
 fn exported_traffic_keys_are_not_approved() {
     use tercel::ReceiveBuffer;
+    use tercel::fips::{FipsReason, FipsStatus};
 
     let client = super::approved_client();
     let server = server().fips(true).versions(&[ProtocolVersion::TLS1_2]).build().unwrap();
     let ends = Pair::new(&client, &server, NAME).connect().unwrap();
     assert!(ends.server.connection.info.fips.is_approved());
     let exported = ends.server.connection.export_traffic_keys(&ReceiveBuffer::new()).unwrap();
-    assert!(!exported.info.fips.is_approved(), "{}", exported.info.fips);
+    assert_eq!(exported.info.fips, FipsStatus::No(FipsReason::Exported));
 }
 
 #[cfg(feature = "quic")]
