@@ -130,6 +130,9 @@ pub enum FipsReason {
     NotEnforced,
     /// The connection was restored from saved bytes. Its keys have left the module.
     Restored,
+    /// The traffic keys of the connection were exported to another record layer. They have left the
+    /// module.
+    Exported,
 }
 
 impl fmt::Display for FipsReason {
@@ -159,6 +162,7 @@ impl fmt::Display for FipsReason {
             Self::Quic => "QUIC uses keys in ways that the module does not approve",
             Self::NotEnforced => "fips: the option is off, so that later choices are not checked",
             Self::Restored => "the connection was restored from saved keys",
+            Self::Exported => "the traffic keys were exported to another record layer",
         };
         f.write_str(text)
     }

@@ -8,6 +8,7 @@ use crate::connection::export::Exporter;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::{Connection, receiver};
 use crate::error::{Error, InternalError, Misuse};
+use crate::fips::{FipsReason, FipsStatus};
 use crate::keys::direction::Keys;
 use crate::keys::tls13::TrafficSecret;
 use crate::keys::write_key::WriteKey;
@@ -42,7 +43,8 @@ pub struct TrafficKeys {
     /// The maximum number of plaintext bytes that the peer accepts in one record, at most 16384.
     /// RFC 8449
     pub max_fragment: usize,
-    /// The negotiated parameters.
+    /// The negotiated parameters. [`ConnectionInfo::fips`] is no longer approved, because another
+    /// record layer uses the keys.
     pub info: ConnectionInfo,
     /// The exporter of keying material. RFC 9846 7.5, RFC 5705
     pub exporter: Exporter,
@@ -120,7 +122,10 @@ impl Connection {
                 send,
                 receive,
                 max_fragment: self.sender.max_fragment(),
-                info: self.info,
+                info: ConnectionInfo {
+                    fips: FipsStatus::of(Some(FipsReason::Exported)),
+                    ..self.info
+                },
                 exporter: self.exporter,
                 early_exporter: self.early_exporter,
             }),
