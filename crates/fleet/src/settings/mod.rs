@@ -170,6 +170,10 @@ pub struct StoreSettings {
     pub roots: Option<PathBuf>,
     /// With `rediss`: PEM files of a client certificate chain and its private key.
     pub certificate: Option<(PathBuf, PathBuf)>,
+    /// With `rediss`: whether the TLS connections to the store have the option
+    /// [`fips`](tercel::client::ClientConfigBuilder::fips). It requires the feature `fips`.
+    /// Default: no.
+    pub fips: bool,
     /// Number of connections to the store, 1 to 64. Each one pipelines requests. Default: 2.
     pub connections: usize,
     /// How long a handshake waits for a reply of the store. If none arrives, the store counts as
@@ -198,6 +202,7 @@ impl StoreSettings {
             previous_secret_file: None,
             roots: None,
             certificate: None,
+            fips: false,
             connections: 2,
             time_limit: Duration::from_millis(50),
             connect_time_limit: Duration::from_secs(2),
@@ -220,6 +225,7 @@ impl fmt::Debug for StoreSettings {
             .field("next_secret_file", &self.next_secret_file)
             .field("previous_secret_file", &self.previous_secret_file)
             .field("roots", &self.roots)
+            .field("fips", &self.fips)
             .field("connections", &self.connections)
             .field("time_limit", &self.time_limit)
             .finish_non_exhaustive()

@@ -381,6 +381,21 @@ fn manual_example_is_valid() {
     assert_eq!(config.drain, plain.drain);
 }
 
+/// The connections to the store are made by the same process, so the option holds for them, too.
+#[test]
+fn fips_holds_for_the_store() {
+    let parse = |fips: bool| {
+        let store = "[resumption.store]\nurl = \"rediss://store.example\"\nsecret = \"s\"\n";
+        Config::parse("f.toml", &format!("fips = {fips}\n{GOOD}\n{store}"))
+    };
+    let of_store = |config: Config| config.resumption.fleet.unwrap().store.unwrap().fips;
+    assert!(!of_store(parse(false).unwrap()));
+    match parse(true) {
+        Ok(config) => assert!(of_store(config)),
+        Err(error) => assert_eq!(tercel::fips::fips_module(), None, "{error}"),
+    }
+}
+
 /// The example for systemd is valid, and listens on the address of the socket unit.
 #[test]
 fn example_for_systemd_is_valid() {

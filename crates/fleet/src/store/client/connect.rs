@@ -8,6 +8,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
 };
+use tercel::error::ConfigError;
+use tercel::fips::FipsReason;
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Credential};
@@ -136,7 +138,7 @@ fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetErr
             roots
         }
     };
-    let mut config = ClientConfig::builder().roots(roots);
+    let mut config = ClientConfig::builder().roots(roots).fips(settings.fips);
     if let Some((chain, key)) = &settings.certificate {
         let certificates = load_certs_pem(&read(chain)?).map_err(|_| {
             FleetError::Content(chain.clone(), "contains no usable PEM certificates")
@@ -148,7 +150,15 @@ fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetErr
         })?;
         config = config.credential(credential);
     }
-    config.build().map_err(|_| FleetError::Setting("store.url", "invalid TLS configuration"))
+    config.build().map_err(|error| match error {
+        ConfigError::NotFips(FipsReason::NotBuilt | FipsReason::ModuleOff) => {
+            FleetError::Setting("store.fips", "requires AWS-LC's FIPS module: feature `fips`")
+        }
+        ConfigError::NotFips(_) => {
+            FleetError::Setting("store.fips", "the certificate or its key is not approved")
+        }
+        _ => FleetError::Setting("store.url", "invalid TLS configuration"),
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, FleetError> {
@@ -163,7 +173,11 @@ mod tests {
     use super::*;
 
     fn refusal(url: &str) -> String {
-        StoreAddress::of(&StoreSettings::new(url, "")).err().map(|error| error.to_string()).unwrap()
+        refusal_of(&StoreSettings::new(url, ""))
+    }
+
+    fn refusal_of(settings: &StoreSettings) -> String {
+        StoreAddress::of(settings).err().map(|error| error.to_string()).unwrap()
     }
 
     #[test]
@@ -203,6 +217,21 @@ mod tests {
         assert!(matches!(StoreAddress::of(&settings), Err(FleetError::File(path, _))
                 if path == Path::new("/nonexistent/roots")));
         assert!(refusal("rediss://store.example/#insecure").contains('#'));
+    }
+
+    #[test]
+    fn tls_has_the_option_fips_of_the_settings() {
+        let mut settings = StoreSettings::new("rediss://store.example", "");
+        assert!(!client_config(&settings).unwrap().fips().is_approved());
+        settings.fips = true;
+        match client_config(&settings) {
+            Ok(config) => assert!(config.fips().is_approved()),
+            Err(error) => {
+                assert!(!cfg!(feature = "fips"), "{error}");
+                assert!(matches!(error, FleetError::Setting("store.fips", _)), "{error}");
+                assert!(refusal_of(&settings).starts_with("store.fips: "));
+            }
+        }
     }
 
     #[test]

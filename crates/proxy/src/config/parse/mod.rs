@@ -221,6 +221,10 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
     };
     admin_keys.finish()?;
     let disabled_kernels = parse_kernels(keys.table("kernels")?)?;
+    let mut resumption = parse_resumption(keys.table("resumption")?)?;
+    if let Some(store) = resumption.fleet.as_mut().and_then(|fleet| fleet.store.as_mut()) {
+        store.fips = fips;
+    }
     Ok(Config {
         location: keys.location().clone(),
         text: ConfigText::default(),
@@ -237,7 +241,7 @@ fn parse_global_settings(keys: &mut TableReader) -> Result<Config, ConfigError> 
         log: parse_log(keys.table("log")?)?,
         limits: parse_limits(keys.table("limits")?)?,
         timeouts: parse_timeouts(keys.table("timeouts")?)?,
-        resumption: parse_resumption(keys.table("resumption")?)?,
+        resumption,
         ech: parse_ech(keys.table("ech")?)?,
         listeners: Vec::new(),
     })
