@@ -277,3 +277,39 @@ async fn nodes_read_new_keys_by_themselves() {
     wait_until("it is connected again", || node.ech_key_set() == Some(2)).await;
     assert_eq!(node.counts().ech_keys_changed, 2);
 }
+
+/// A node whose configuration is reloaded with another fleet must not carry the keys of the old one
+/// into the store of the new one.
+#[tokio::test]
+async fn keys_of_one_fleet_do_not_replace_those_of_another() {
+    let (first, second) = (FakeStore::start(), FakeStore::start());
+    let (folder, other_folder) = (Folder::new(), Folder::new());
+    let of_fleet = |name: &str, url: String, folder: &Folder, secret: &[u8]| {
+        let mut store = StoreSettings::new(url, folder.write("secret", secret));
+        store.time_limit = Duration::from_secs(1);
+        let name = name.to_owned();
+        Settings { name, ech_keys: true, store: Some(store), ..Settings::default() }
+    };
+    // The first fleet has rotated its keys more often than the second one.
+    let settings = of_fleet("first", first.url(), &folder, &[6; 32]);
+    let before = Fleet::connect(&settings).unwrap();
+    assert!(before.reached(Duration::from_secs(10)).await);
+    for _ in 0..2 {
+        before.publish_ech_keys(&keys(1).0).await.unwrap();
+    }
+    let (a, b, config) = Box::pin(pair(&second)).await;
+    let published = second.value("ech-keys");
+    assert_eq!(number(&second), 1);
+    // What a reload of the proxy does when `resumption.name` or the store changes.
+    let settings = of_fleet("test", second.url(), &other_folder, &[7; 32]);
+    let after = Fleet::prepare(&settings).unwrap();
+    after.follow_ech_keys(&before);
+    after.begin();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let is_unchanged = second.value("ech-keys") == published;
+    assert!(is_unchanged, "the set of the second fleet was replaced");
+    for node in [&a, &b] {
+        node.ech_keys.refresh().await.unwrap();
+        assert_eq!(node.ech_keys.keys.retry_configs(), config);
+    }
+}
