@@ -103,6 +103,11 @@ impl QuicClientConfig {
     /// with its clones. Default: random contents if
     /// [`ech_grease`](tercel::client::ClientConfigBuilder::ech_grease) is set, else nothing.
     ///
+    /// A connection may send the server's name unencrypted: if no configuration of
+    /// [`Offer::Configs`](tercel::ech::Offer::Configs) is usable, or TLS 1.3 is not enabled, the
+    /// default is used instead, without an error. If the name must be encrypted, check
+    /// [`ConfigList::usable`](tercel::ech::ConfigList::usable) first.
+    ///
     /// If the server rejects the offer, the connection fails, and
     /// [`TlsFailure::ech_retry_configs`](crate::TlsFailure::ech_retry_configs) has the
     /// configurations for one further attempt. RFC 9849 6.1.6
