@@ -102,7 +102,10 @@ impl Parsed {
 /// The keys in the store, and the set that this node uses.
 pub(crate) struct StoreEchKeys {
     stored: StoredSet,
-    /// The keys that configurations of servers have.
+    /// The address of the store.
+    url: Zeroizing<String>,
+    /// The keys that configurations of servers have. They may be keys of before a reload, which do
+    /// not belong to the fleet and are never written to the store.
     pub(crate) keys: Arc<Keys>,
     cache: Option<PathBuf>,
     in_use: Mutex<InUse>,
@@ -130,10 +133,12 @@ impl StoreEchKeys {
         store: Arc<Store>,
         prefix: &str,
         secrets: Arc<SharedSecrets>,
+        url: &str,
         cache: Option<&Path>,
     ) -> Self {
         let own = Self {
             stored: StoredSet::new(store, format!("{prefix}ech-keys"), secrets),
+            url: Zeroizing::new(url.to_owned()),
             keys: Arc::new(Keys::empty()),
             cache: cache.map(Path::to_owned),
             in_use: Mutex::default(),
@@ -169,14 +174,20 @@ impl StoreEchKeys {
         let known = self.known();
         let Some(sealed) = self.stored.read().await? else {
             let Some(known) = known else {
-                self.is_known.store(true, Ordering::Release);
+                let was_known = self.is_known.swap(true, Ordering::AcqRel);
+                if self.has_keys() && !was_known {
+                    warn!("store has no ECH keys; the keys before the reload stay in use");
+                }
                 return Ok(true);
             };
             self.stored.replace(&[], &known.resealed(&secrets, key_of)?).await?;
             return Ok(false);
         };
         let found = SealedSet::open(&secrets, key_of, &sealed)?;
-        if let Some(own) = known.filter(|own| own.supersedes(&found)) {
+        // A set that no secret of this node opens is not one of the fleet that sealed `found`: the
+        // secret was replaced without a rotation. Numbers are comparable in one fleet only.
+        let is_ours = |own: &SealedSet| SealedSet::open(&secrets, key_of, &own.sealed).is_ok();
+        if let Some(own) = known.filter(|own| own.supersedes(&found) && is_ours(own)) {
             warn!("store has older ECH keys; replacing them with the current ones");
             self.stored.store.counters.ech_keys_refused.add();
             self.stored.replace(&sealed, &own.resealed(&secrets, key_of)?).await?;
@@ -268,16 +279,34 @@ impl StoreEchKeys {
         check_names(&names, accepts)
     }
 
-    /// Uses the set of a node that this node replaces in the same process.
+    /// Uses the set of a node that this node replaces in the same process. If that node belongs to
+    /// another fleet, its keys are used only until those of this fleet are known.
     pub(crate) fn follow(&self, other: &Self) {
-        let Some(theirs) = other.known() else { return };
+        let is_same_place = self.stored.name == other.stored.name && self.url == other.url;
+        let theirs = other.known().filter(|theirs| {
+            let secrets = self.stored.secrets.get();
+            is_same_place && SealedSet::open(&secrets, key_of, &theirs.sealed).is_ok()
+        });
+        let Some(theirs) = theirs else { return self.keep(&other.keys) };
         if self.known().is_some_and(|own| !theirs.supersedes(&own)) {
             return;
         }
-        // The set was usable for the other node. If the secret differs, the set is sealed again.
+        // The set was usable for the other node.
         if self.use_keys(&theirs).is_ok() {
             self.in_use().set = Some(theirs);
         }
+    }
+
+    /// Uses these keys until those of the fleet are known. They are never written to the store.
+    pub(crate) fn keep(&self, keys: &Keys) {
+        if !self.has_keys() {
+            self.keys.replace_with(keys);
+        }
+    }
+
+    /// Whether there are keys in use: those of the fleet, or others until those are known.
+    pub(crate) fn has_keys(&self) -> bool {
+        !self.keys.retry_configs().is_empty()
     }
 
     /// Whether a set is known, or it is known that none was published.

@@ -235,10 +235,21 @@ impl Fleet {
 
     /// Uses the shared keys for Encrypted ClientHello of `other`, unless this node has newer ones.
     /// This is for a server that replaces one fleet by another, and the store may not be reached
-    /// at once.
+    /// at once. If `other` has another name, store or secret, its keys have the effect of those of
+    /// [`Self::keep_ech_keys`].
     pub fn follow_ech_keys(&self, other: &Self) {
         if let (Some(own), Some(other)) = (&self.0.ech_keys, &other.0.ech_keys) {
             own.follow(other);
+        }
+    }
+
+    /// Uses these keys for Encrypted ClientHello until the shared ones are known, unless this node
+    /// has keys. They are never written to the store, and their public names are not checked. This
+    /// is for a server that had other keys until now: without keys it would request clients to connect
+    /// again without Encrypted ClientHello. They stay in use while the store has no keys.
+    pub fn keep_ech_keys(&self, keys: &Keys) {
+        if let Some(own) = &self.0.ech_keys {
+            own.keep(keys);
         }
     }
 

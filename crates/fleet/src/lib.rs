@@ -64,9 +64,9 @@
 //! - The store can be one server, or a primary with replicas behind one address. A cluster that
 //!   spreads keys over servers, a Sentinel and a replica count as unavailable, with the reason in
 //!   the log.
-//! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`, `SET`, `DEL`,
-//!   `PEXPIRE`, `MULTI`, `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the URL has credentials or a
-//!   database, on keys that begin with `tercel:`.
+//! - Commands used, of Redis 6.2 or later, or Valkey: `PING`, `INFO`, `TIME`, `GET`,
+//!   `GETRANGE`, `SET`, `DEL`, `PEXPIRE`, `MULTI`, `EXEC`, `EVAL`, and `AUTH` or `SELECT` if the
+//!   URL has credentials or a database, on keys that begin with `tercel:`.
 //!
 //! # Features
 //!

@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 use crate::error::FleetError;
 use crate::secrets::secret::FleetKey;
 use crate::secrets::{FleetSecrets, SecretKeys, SecretRole, SharedSecrets};
-use crate::store::client::{Cmd, cmd};
+use crate::store::client::cmd;
 use crate::store::{Caller, Store};
 
 /// A set, and the value in the store that contains it.
@@ -77,7 +77,7 @@ impl SealedSet {
 /// The place of a set in the store.
 pub(crate) struct StoredSet {
     pub(crate) store: Arc<Store>,
-    name: String,
+    pub(crate) name: String,
     pub(crate) secrets: Arc<SharedSecrets>,
 }
 
@@ -86,9 +86,20 @@ impl StoredSet {
         Self { store, name, secrets }
     }
 
-    /// Reads the value.
+    /// Reads the value, or as much of it as shows that it is too long.
+    ///
+    /// # Errors
+    /// If the store is unavailable. [`FleetError::UnreadableKeys`] if the value is too long.
     pub(crate) async fn read(&self) -> Result<Option<Vec<u8>>, FleetError> {
-        self.store.run_command(Caller::Background, Cmd::get(&self.name)).await
+        let mut command = cmd("GETRANGE");
+        command.arg(&self.name).arg(0).arg(LONGEST);
+        let value: Vec<u8> = self.store.run_command(Caller::Background, command).await?;
+        match value.len() {
+            // The store returns an empty value for one that is missing.
+            0 => Ok(None),
+            length if length > LONGEST => Err(FleetError::UnreadableKeys),
+            _ => Ok(Some(value)),
+        }
     }
 
     /// Writes `new` if the store has `old`; an empty `old` stands for no value.
@@ -115,6 +126,9 @@ pub(crate) fn open(key: &FleetKey, sealed: &[u8]) -> Option<(u64, Zeroizing<Vec<
 /// Compares and sets in one atomic step.
 pub(crate) const COMPARE_AND_SET: &str = "if (redis.call('GET', KEYS[1]) or '') == ARGV[1] then \
      redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0";
+
+/// The maximum length of a value that is read. The sets of all kinds are shorter.
+pub(crate) const LONGEST: usize = 16 << 10;
 
 /// The version of the stored format: this byte, the number of the set in 8 bytes, the sealed set.
 const VERSION: u8 = 1;

@@ -160,7 +160,8 @@ impl Node {
         });
         self.ech_keys = settings.ech_keys.then(|| {
             let cache = settings.ech_key_cache.as_deref();
-            Arc::new(StoreEchKeys::new(shared_store(), &prefix, shared_secrets(), cache))
+            let url = &store_settings.url;
+            Arc::new(StoreEchKeys::new(shared_store(), &prefix, shared_secrets(), url, cache))
         });
         // If ticket keys are in the store, no check is needed: a node with a different secret
         // cannot decrypt them.

@@ -193,7 +193,14 @@ impl StoreTask {
             Err(error) => {
                 let reason = error.to_string();
                 if logged.as_ref() != Some(&reason) {
-                    warn!(reason, "ECH keys in the store rejected; keeping the previous ones");
+                    if self.ech_keys.as_ref().is_some_and(|keys| keys.has_keys()) {
+                        warn!(reason, "ECH keys in the store rejected; keeping the previous ones");
+                    } else {
+                        error!(
+                            reason,
+                            "ECH keys in the store rejected and none known; ECH is not accepted"
+                        );
+                    }
                     self.store.counters.ech_keys_refused.add();
                     *logged = Some(reason);
                 }
@@ -203,12 +210,13 @@ impl StoreTask {
 
     /// Logs what the loss of the store means for Encrypted ClientHello.
     fn log_stale_ech_keys(&self) {
-        match self.ech_keys.as_ref().map(|keys| keys.number()) {
+        match &self.ech_keys {
             None => {}
-            Some(Some(number)) => {
+            Some(keys) if keys.has_keys() => {
+                let number = keys.number();
                 warn!(number, "store unavailable; the last known ECH keys stay in use");
             }
-            Some(None) => error!("store unavailable and no ECH keys known; ECH is not accepted"),
+            Some(_) => error!("store unavailable and no ECH keys known; ECH is not accepted"),
         }
     }
 }

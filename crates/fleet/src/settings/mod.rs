@@ -35,7 +35,8 @@ pub struct Settings {
     pub freshness_window: Duration,
     /// Whether keys for Encrypted ClientHello are in the store, where
     /// [`Fleet::publish_ech_keys`](crate::Fleet::publish_ech_keys) writes them. Until a node has
-    /// read them, it does not accept Encrypted ClientHello. Default: no.
+    /// read them, it does not accept Encrypted ClientHello, and clients that offer it connect again
+    /// without it; [`Self::ech_key_cache`] prevents that. Default: no.
     pub ech_keys: bool,
     /// The file in which the last keys for Encrypted ClientHello are saved, encrypted with the
     /// fleet secret, so that a node that starts while the store is unavailable has keys. Only its

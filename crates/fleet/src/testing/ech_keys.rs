@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tercel::ech::{ConfigList, Key, Retry};
+use tercel::ech::{ConfigList, Key, Keys, Retry};
 use tercel::pki_types::UnixTime;
 
 use super::fake_store::FakeStore;
@@ -13,6 +13,7 @@ use crate::EchKeySet;
 use crate::ech_keys::StoreEchKeys;
 use crate::error::FleetError;
 use crate::fleet::Fleet;
+use crate::sealed_set::{LONGEST, seal};
 use crate::secrets::FleetSecrets;
 use crate::secrets::secret::FleetSecret;
 use crate::settings::{Settings, StoreSettings};
@@ -203,16 +204,19 @@ fn unusable_sets_are_refused() {
 
 /// A node that a test starts as a server does.
 fn fleet(url: &str, folder: &Folder) -> Fleet {
+    Fleet::connect(&settings(url, folder)).unwrap()
+}
+
+fn settings(url: &str, folder: &Folder) -> Settings {
     let mut store = StoreSettings::new(url, folder.write("secret", &[7; 32]));
     store.time_limit = Duration::from_secs(1);
-    Fleet::connect(&Settings {
+    Settings {
         name: "test".to_owned(),
         ech_keys: true,
         ech_key_cache: Some(folder.path().join("cache")),
         store: Some(store),
         ..Settings::default()
-    })
-    .unwrap()
+    }
 }
 
 #[tokio::test]
@@ -312,4 +316,69 @@ async fn keys_of_one_fleet_do_not_replace_those_of_another() {
         node.ech_keys.refresh().await.unwrap();
         assert_eq!(node.ech_keys.keys.retry_configs(), config);
     }
+}
+
+/// A reload that replaces keys by those of a fleet keeps the old ones until the others are known,
+/// and while the store has none. The store never gets the old ones.
+#[tokio::test]
+async fn other_keys_stay_in_use_until_those_of_the_fleet_are_known() {
+    let (fake, folder) = (FakeStore::start(), Folder::new());
+    let own = Key::generate("own.example", 0).unwrap();
+    let config = own.config();
+    let before = Keys::new(vec![(own, Retry::Send)]).unwrap();
+    let node = Fleet::prepare(&settings(&fake.url(), &folder)).unwrap();
+    node.keep_ech_keys(&before);
+    assert!(!node.state().ech_keys && node.ech_key_set().is_none());
+    assert_eq!(node.ech_keys().unwrap().retry_configs(), config);
+    node.begin();
+    assert!(node.reached(Duration::from_secs(10)).await);
+    assert_eq!(node.ech_keys().unwrap().retry_configs(), config);
+    assert!(fake.data().is_empty());
+    let (set, published) = keys(1);
+    assert_eq!(node.publish_ech_keys(&set).await.unwrap(), 1);
+    assert_eq!(node.ech_keys().unwrap().retry_configs(), published);
+    // Known keys are not replaced by others.
+    node.keep_ech_keys(&before);
+    assert_eq!(node.ech_keys().unwrap().retry_configs(), published);
+    // Nor does a set of another fleet with a larger number count as a newer one.
+    let (second, other_folder) = (FakeStore::start(), Folder::new());
+    let other = fleet(&second.url(), &other_folder);
+    other.follow_ech_keys(&node);
+    assert_eq!(other.ech_keys().unwrap().retry_configs(), published);
+    assert!(other.reached(Duration::from_secs(10)).await);
+    assert!(other.ech_key_set().is_none() && second.data().is_empty());
+}
+
+/// A secret that is replaced without a rotation makes another fleet at the same place.
+#[tokio::test]
+async fn a_set_under_a_replaced_secret_is_not_newer_than_that_of_the_store() {
+    let fake = FakeStore::start();
+    let (a, _, _) = Box::pin(pair(&fake)).await;
+    a.ech_keys.write(&keys(1).0).await.unwrap();
+    assert_eq!(number(&fake), 2);
+    fake.set_data(Default::default());
+    let other = Node::with_secret(&fake.url(), &secret(8)).await;
+    let (set, config) = keys(1);
+    other.ech_keys.write(&set).await.unwrap();
+    let published = fake.value("ech-keys");
+    a.secrets.set(FleetSecrets::new(&secret(8), None, None));
+    a.ech_keys.refresh().await.unwrap();
+    assert!(fake.value("ech-keys") == published && number(&fake) == 1);
+    assert_eq!((a.ech_keys.number(), a.ech_keys.keys.retry_configs()), (Some(1), config));
+}
+
+#[tokio::test]
+async fn a_value_that_is_too_long_is_rejected_and_left_unchanged() {
+    let fake = FakeStore::start();
+    let (a, _, config) = Box::pin(pair(&fake)).await;
+    let name = fake.data().keys().next().unwrap().clone();
+    let sealed = |length| seal(&secret(7).key("ech keys 1"), 9, &vec![1; length]).unwrap();
+    let overhead = sealed(0).len();
+    let long = sealed(LONGEST + 1 - overhead);
+    fake.set_data([(name.clone(), (long.clone(), None))].into());
+    assert!(matches!(a.ech_keys.refresh().await, Err(FleetError::UnreadableKeys)));
+    assert!(fake.value("ech-keys") == long && a.ech_keys.keys.retry_configs() == config);
+    // One byte less is read and decrypted, and its content rejected.
+    fake.set_data([(name, (sealed(LONGEST - overhead), None))].into());
+    assert!(matches!(a.ech_keys.refresh().await, Err(FleetError::EchKeys(_))));
 }

@@ -201,6 +201,12 @@ impl Shared {
                     .concat()
             }
             "GET" => bulk(data.get(&command[1]).map(|(value, _)| &**value)),
+            "GETRANGE" => {
+                let value = data.get(&command[1]).map(|(value, _)| &**value).unwrap_or_default();
+                let (from, to): (usize, usize) =
+                    (text[2].parse().unwrap(), text[3].parse().unwrap());
+                bulk(Some(&value[from..value.len().min(to + 1)]))
+            }
             "SET" if text.contains(&"NX".into()) && data.contains_key(&command[1]) => bulk(None),
             "SET" if text.contains(&"XX".into()) && !data.contains_key(&command[1]) => bulk(None),
             "SET" => {

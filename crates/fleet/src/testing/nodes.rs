@@ -81,7 +81,7 @@ impl Node {
                 Arc::clone(&tickets),
                 period,
             ),
-            ech_keys: StoreEchKeys::new(shared_store(), PREFIX, shared_secrets(), None),
+            ech_keys: StoreEchKeys::new(shared_store(), PREFIX, shared_secrets(), url, None),
             secret_check: SecretCheck::new(shared_store(), PREFIX, shared_secrets()),
             secrets: shared_secrets(),
             tickets,
@@ -96,7 +96,7 @@ impl Node {
     /// The keys for Encrypted ClientHello of a node that saves them in this file.
     pub(super) fn with_ech_cache(&self, cache: &Path) -> StoreEchKeys {
         let (store, secrets) = (Arc::clone(&self.store), Arc::clone(&self.secrets));
-        StoreEchKeys::new(store, PREFIX, secrets, Some(cache))
+        StoreEchKeys::new(store, PREFIX, secrets, "", Some(cache))
     }
 
     /// A node with other parameters.

@@ -95,6 +95,11 @@ impl ActiveConfig {
     fn load(config: &Config, previous: Option<&Self>) -> Result<Self, ConfigError> {
         let resumption =
             ResumptionState::new(config, previous.map(|previous| &previous.resumption))?;
+        // Without keys, clients would be requested to connect again without Encrypted ClientHello.
+        let keys_before = previous.and_then(Self::ech_keys);
+        if let (Some(fleet), Some(before)) = (&resumption.fleet, keys_before) {
+            fleet.keep_ech_keys(&before);
+        }
         let previous_guard_admits_for = previous
             .filter(|_| resumption.guard_changed)
             .map(|previous| previous.timeouts.handshake);

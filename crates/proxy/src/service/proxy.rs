@@ -326,7 +326,8 @@ impl Drop for Proxy {
 }
 
 /// Waits for shared keys for Encrypted ClientHello, because clients that are accepted without keys
-/// connect again without Encrypted ClientHello. Clients wait in the accept queue meanwhile.
+/// connect again without Encrypted ClientHello. Clients wait in the accept queue meanwhile. A
+/// reload needs no such wait: it keeps the keys in use until the shared ones are known.
 fn wait_for_ech_keys(active: &ActiveConfig) {
     let Some(fleet) = active.fleet().filter(|fleet| fleet.ech_keys().is_some()) else { return };
     let began = Instant::now();

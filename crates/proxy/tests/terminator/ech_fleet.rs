@@ -178,3 +178,21 @@ async fn a_node_without_keys_serves_without_ech() {
     assert_eq!(stream.info().ech, Ech::NotOffered);
     assert_eq!(metric(&proxy, "tercel_ech_key_set"), 0);
 }
+
+/// A reload that changes from own to shared keys, while the store is unreachable.
+#[tokio::test]
+async fn own_keys_stay_in_use_until_shared_ones_are_known() {
+    let folder = folder(&[SECRET]);
+    let own = add_key(&folder, "1", PUBLIC);
+    let shared = node(&folder, "redis://127.0.0.1:1", None).await;
+    let directory = format!("directory = {}", quoted(&folder.path("ech")));
+    let mut proxy = start(&shared.replace("keys = \"shared\"", &directory));
+    let config = client().build().unwrap();
+    assert_eq!(connected(&proxy, &config, &own).await.info().ech, Ech::Accepted);
+    for time_limit in ["time_limit = 1", "time_limit = 2"] {
+        let text = shared.replace("time_limit = 1", time_limit);
+        proxy.reload(self::config(&text)).unwrap();
+        assert_eq!(connected(&proxy, &config, &own).await.info().ech, Ech::Accepted);
+        assert_eq!(metric(&proxy, "tercel_ech_key_set"), 0);
+    }
+}

@@ -79,6 +79,11 @@ impl Keys {
         Ok(())
     }
 
+    /// Replaces all keys by those that `other` has now. If it has none, this set has none either.
+    pub fn replace_with(&self, other: &Self) {
+        self.current.store(other.current());
+    }
+
     /// Returns the configurations that are sent to clients whose configuration is out of date.
     #[must_use]
     pub fn retry_configs(&self) -> ConfigList {
@@ -168,6 +173,11 @@ mod tests {
         keys.replace(vec![(key(1), Retry::Send)]).unwrap();
         assert!(!keys.current().is_empty() && !keys.retry_configs().is_empty());
         assert_eq!(keys.replace(Vec::new()), Err(KeysError::NoRetryConfig));
+        let copy = Keys::empty();
+        copy.replace_with(&keys);
+        assert!(copy.retry_configs() == keys.retry_configs() && !copy.current().is_empty());
+        copy.replace_with(&Keys::empty());
+        assert!(copy.current().is_empty() && !keys.current().is_empty());
     }
 
     #[test]
