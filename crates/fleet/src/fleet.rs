@@ -245,8 +245,8 @@ impl Fleet {
 
     /// Uses these keys for Encrypted ClientHello until the shared ones are known, unless this node
     /// has keys. They are never written to the store, and their public names are not checked. This
-    /// is for a server that had other keys until now: without keys it would request clients to connect
-    /// again without Encrypted ClientHello. They stay in use while the store has no keys.
+    /// is for a server that had other keys until now: without keys it would request clients to
+    /// connect again without Encrypted ClientHello. They stay in use while the store has no keys.
     pub fn keep_ech_keys(&self, keys: &Keys) {
         if let Some(own) = &self.0.ech_keys {
             own.keep(keys);
