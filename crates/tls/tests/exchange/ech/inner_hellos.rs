@@ -244,6 +244,13 @@ fn an_inner_hello_must_be_marked_and_only_for_tls13() {
 /// A change of an encoded inner ClientHello.
 type Change = fn(&mut Vec<u8>);
 
+/// The place of `ech_outer_extensions`: its type, its length, and the length of its list, which is
+/// one less.
+fn outer_extensions(encoded: &[u8]) -> usize {
+    let begins = |at: &[u8]| at[..3] == [0xfd, 0, 0] && at[3] == at[4].wrapping_add(1);
+    encoded.windows(5).position(begins).unwrap()
+}
+
 /// RFC 9849 5.1
 #[test]
 fn a_malformed_inner_hello_ends_the_handshake() {
@@ -261,14 +268,14 @@ fn a_malformed_inner_hello_ends_the_handshake() {
             // The name of an extension that the outer ClientHello does not have.
             (
                 |encoded| {
-                    let at = encoded.windows(2).position(|window| window == [0xfd, 0]).unwrap();
+                    let at = outer_extensions(encoded);
                     encoded[at + 5..at + 7].copy_from_slice(&[0x77, 0x77]);
                 },
                 DecodeError::InvalidOuterExtensions,
             ),
             (
                 |encoded| {
-                    let at = encoded.windows(2).position(|window| window == [0xfd, 0]).unwrap();
+                    let at = outer_extensions(encoded);
                     encoded[at + 5..at + 7].copy_from_slice(&[0xfe, 0x0d]);
                 },
                 DecodeError::InvalidOuterExtensions,
