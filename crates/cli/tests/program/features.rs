@@ -19,7 +19,7 @@ fn a_store_needs_redis() {
     let outcome = run(tercel().args(["proxy", "--check", "--config", &file]), b"");
     let expected = format!(
         "{file}: resumption.store.url: a store cannot be used: this program was built without the \
-         feature `redis`"
+         feature `redis` (line 9)"
     );
     assert_eq!(outcome.failure(), expected);
 }
