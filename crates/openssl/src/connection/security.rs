@@ -114,11 +114,6 @@ impl Ssl {
         versions.retain(|version| {
             self.permits_all(settings, &[op::VERSION], (0, version.0.into()), ptr::null_mut())
         });
-        let all = settings.groups.clone().unwrap_or_else(groups::default);
-        let count = all.len();
-        let kept: Vec<_> =
-            all.into_iter().filter(|group| self.permits_group(settings, side, *group)).collect();
-        let is_default = settings.groups.is_none() && kept.len() == count;
         let of_clients = settings.client_schemes.as_ref().filter(|_| side == Side::Server);
         let accepted = of_clients.or(settings.schemes.as_ref());
         let accepted = accepted.map_or(&schemes::DEFAULT[..], Vec::as_slice);
@@ -128,10 +123,24 @@ impl Ssl {
         Permitted {
             versions,
             suites: [suites13, suites12].concat(),
-            groups: Some(kept).filter(|_| !is_default),
+            groups: self.permitted_groups(settings, side),
             schemes: accepted.iter().copied().filter(may_accept).collect(),
             tickets: self.permits_tickets(settings),
         }
+    }
+
+    /// The groups that this side may use. `None`: the default groups. No cell may be borrowed.
+    pub(crate) fn permitted_groups(
+        &self,
+        settings: &Settings,
+        side: Side,
+    ) -> Option<Vec<NamedGroup>> {
+        let all = settings.groups.clone().unwrap_or_else(groups::default);
+        let count = all.len();
+        let kept: Vec<_> =
+            all.into_iter().filter(|group| self.permits_group(settings, side, *group)).collect();
+        let is_default = settings.groups.is_none() && kept.len() == count;
+        Some(kept).filter(|_| !is_default)
     }
 
     /// The schemes with which this side may sign. `None`: all.

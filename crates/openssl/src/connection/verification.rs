@@ -54,9 +54,9 @@ impl Ssl {
         else {
             return true;
         };
-        let permitted = self.permitted(&self.settings(), side);
+        let permitted = self.permitted_groups(&self.settings(), side);
         let is_curve = |group: &_| groups::nid(*group) == curve;
-        permitted.groups.is_none_or(|groups| groups.iter().any(is_curve))
+        permitted.is_none_or(|groups| groups.iter().any(is_curve))
     }
 
     /// Verifies the peer's chain, and remembers the result and the chain that was built.
