@@ -3,11 +3,11 @@
 //! ML-DSA has no other interface. The FIPS module approves the signatures of RSA and ECDSA only by
 //! this one: see `rsa.rs` and `ec.rs`.
 
+use core::ffi::c_int;
 use core::ptr;
 
-use super::lc;
-
 use super::handle::Handle;
+use super::lc;
 use super::{append, check};
 use crate::error::CryptoError;
 
@@ -39,6 +39,34 @@ impl Method {
     }
 }
 
+/// `EVP_DigestSignInit` or `EVP_DigestVerifyInit`.
+type Init = unsafe extern "C" fn(
+    *mut lc::EVP_MD_CTX,
+    *mut *mut lc::EVP_PKEY_CTX,
+    *const lc::EVP_MD,
+    *mut lc::ENGINE,
+    *mut lc::EVP_PKEY,
+) -> c_int;
+
+/// A context for one message.
+fn message_context(
+    key: &Handle<lc::EVP_PKEY>,
+    method: Method,
+    init: Init,
+) -> Result<Handle<lc::EVP_MD_CTX>, CryptoError> {
+    let mut parameters = ptr::null_mut();
+    // SAFETY: the context is null, or new and ours; it takes its own reference to the key, and owns
+    // `parameters`; `md` is null or static.
+    unsafe {
+        let context = Handle::new(lc::EVP_MD_CTX_new(), CryptoError::Internal)?;
+        let (to, no_engine) = (&raw mut parameters, ptr::null_mut());
+        let code = init(context.as_ptr(), to, method.md, no_engine, key.as_ptr());
+        check(code, CryptoError::Internal)?;
+        method.prepare(parameters)?;
+        Ok(context)
+    }
+}
+
 /// Signs a message and appends the signature, of at most `most` bytes.
 pub(super) fn sign(
     key: &Handle<lc::EVP_PKEY>,
@@ -47,30 +75,21 @@ pub(super) fn sign(
     most: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), CryptoError> {
-    let context = message_context()?;
+    let context = message_context(key, method, lc::EVP_DigestSignInit)?;
     append(out, most, |signature| {
-        let (mut len, mut parameters) = (signature.len(), ptr::null_mut());
-        // SAFETY: the context is new and takes its own reference to the key; it owns `parameters`;
-        // `md` is null or static; both slices are passed with their lengths.
-        unsafe {
-            let code = lc::EVP_DigestSignInit(
-                context.as_ptr(),
-                &raw mut parameters,
-                method.md,
-                ptr::null_mut(),
-                key.as_ptr(),
-            );
-            check(code, CryptoError::Internal)?;
-            method.prepare(parameters)?;
-            let code = lc::EVP_DigestSign(
+        let mut len = signature.len();
+        // SAFETY: the context is initialised for signing; both slices are passed with their
+        // lengths.
+        let code = unsafe {
+            lc::EVP_DigestSign(
                 context.as_ptr(),
                 signature.as_mut_ptr(),
                 &raw mut len,
                 message.as_ptr(),
                 message.len(),
-            );
-            check(code, CryptoError::Internal)?;
-        }
+            )
+        };
+        check(code, CryptoError::Internal)?;
         Ok(len)
     })
 }
@@ -82,32 +101,19 @@ pub(super) fn verify(
     message: &[u8],
     signature: &[u8],
 ) -> Result<(), CryptoError> {
-    let (context, mut parameters) = (message_context()?, ptr::null_mut());
-    // SAFETY: as in `sign`; neither input is written to.
-    unsafe {
-        let code = lc::EVP_DigestVerifyInit(
-            context.as_ptr(),
-            &raw mut parameters,
-            method.md,
-            ptr::null_mut(),
-            key.as_ptr(),
-        );
-        check(code, CryptoError::Internal)?;
-        method.prepare(parameters)?;
-        let code = lc::EVP_DigestVerify(
+    let context = message_context(key, method, lc::EVP_DigestVerifyInit)?;
+    // SAFETY: the context is initialised for verification; both slices are passed with their
+    // lengths, and neither is written to.
+    let code = unsafe {
+        lc::EVP_DigestVerify(
             context.as_ptr(),
             signature.as_ptr(),
             signature.len(),
             message.as_ptr(),
             message.len(),
-        );
-        check(code, CryptoError::Rejected)
-    }
-}
-
-fn message_context() -> Result<Handle<lc::EVP_MD_CTX>, CryptoError> {
-    // SAFETY: the result is null, or we own it.
-    unsafe { Handle::new(lc::EVP_MD_CTX_new(), CryptoError::Internal) }
+        )
+    };
+    check(code, CryptoError::Rejected)
 }
 
 /// AWS-LC's value for "as long as the digest".
