@@ -6,8 +6,6 @@
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr;
 
-use super::lc;
-
 use super::evp_aead;
 #[cfg(kernel_aes_gcm)]
 use super::kernels::aes_gcm;
@@ -15,6 +13,7 @@ use super::kernels::aes_gcm;
 use super::kernels::chacha20_poly1305;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use super::kernels::{self, Kernel};
+use super::lc;
 use super::memory::cleanse;
 use crate::algorithm::{AeadAlgorithm, RecordNonces};
 use crate::error::CryptoError;

@@ -7,7 +7,6 @@ use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::lc;
-
 use super::rsa::md;
 use crate::algorithm::HashAlgorithm;
 

@@ -13,10 +13,9 @@ mod operations;
 
 use core::ptr;
 
-use super::lc;
-
 use super::check;
 use super::handle::Handle;
+use super::lc;
 use crate::error::CryptoError;
 
 /// A supported curve.

@@ -10,9 +10,8 @@ use core::mem::MaybeUninit;
 use core::ops::Deref;
 use core::ptr;
 
-use super::lc;
-
 use super::check;
+use super::lc;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use super::memory::cleanse;
 use crate::algorithm::{AeadAlgorithm, RecordNonces};

@@ -4,7 +4,6 @@ use core::ops::Deref;
 use core::ptr::{self, NonNull};
 
 use super::lc;
-
 use super::non_null;
 use crate::error::CryptoError;
 

@@ -6,7 +6,6 @@ use core::ffi::c_uint;
 use core::mem::MaybeUninit;
 
 use super::lc;
-
 use super::memory::cleanse;
 use crate::error::CryptoError;
 

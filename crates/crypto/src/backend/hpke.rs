@@ -4,10 +4,9 @@
 //! caller passes the sender's ephemeral key, so that tests can reproduce it; AWS-LC's own
 //! `EVP_HPKE_CTX_setup_sender` draws as many bytes and continues with the same function.
 
-use super::lc;
-
 use super::check;
 use super::handle::Handle;
+use super::lc;
 use crate::algorithm::{AeadAlgorithm, HashAlgorithm};
 use crate::error::CryptoError;
 

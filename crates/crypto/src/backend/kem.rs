@@ -9,10 +9,9 @@
 
 use core::ptr;
 
-use super::lc;
-
 use super::check;
 use super::handle::Handle;
+use super::lc;
 use crate::error::CryptoError;
 
 /// The length of an encapsulated secret.

@@ -2,9 +2,8 @@
 //!
 //! See `memory.rs` and `random.rs` above.
 
-use super::lc;
-
 use super::check;
+use super::lc;
 use crate::error::CryptoError;
 
 // Miri cannot call AWS-LC. The functions with `cfg(miri)` let it run the text of kernels.

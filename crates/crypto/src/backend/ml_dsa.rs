@@ -5,11 +5,10 @@
 
 use core::ptr;
 
-use super::lc;
-
 use super::check;
 use super::digest_sign::{self, Method};
 use super::handle::Handle;
+use super::lc;
 use crate::error::CryptoError;
 
 /// A parameter set of FIPS 204 4.

@@ -3,10 +3,9 @@
 use core::ffi::{CStr, c_void};
 use core::ptr;
 
-use super::lc;
-
 use super::failed;
 use super::handle::{Bytes, Handle, Object};
+use super::lc;
 use crate::error::CryptoError;
 
 /// The contents of a file: the private key, if there is one, as PKCS#8; and the certificates, in

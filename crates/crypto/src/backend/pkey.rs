@@ -3,11 +3,10 @@
 //! A container is parsed into the concrete key inside. `signing_key.rs` and `public_key.rs` above
 //! check whether a key is strong enough.
 
-use super::lc;
-
 use super::check;
 use super::ec::EcKey;
 use super::handle::Handle;
+use super::lc;
 use super::ml_dsa::MlDsaKey;
 use super::rsa::{RsaKey, md};
 use crate::algorithm::HashAlgorithm;

@@ -5,9 +5,8 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use super::lc;
-
 use super::check;
+use super::lc;
 use super::memory::cleanse;
 use crate::algorithm::AeadAlgorithm;
 use crate::error::CryptoError;

@@ -11,7 +11,6 @@
 use core::mem::MaybeUninit;
 
 use super::lc;
-
 use super::memory::cleanse;
 
 /// The operations of both contexts.

@@ -2,10 +2,9 @@
 //!
 //! See `key_exchange.rs` above.
 
-use super::lc;
-
 use super::check;
 use super::handle::{Handle, Object};
+use super::lc;
 use super::memory::cleanse;
 use crate::error::CryptoError;
 

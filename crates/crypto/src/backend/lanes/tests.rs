@@ -5,9 +5,8 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use std::time::Instant;
 
-use crate::backend::lc;
-
 use super::*;
+use crate::backend::lc;
 use crate::batch::{Job, Jobs, MAX_BATCH};
 use crate::{HashAlgorithm, HmacKey};
 

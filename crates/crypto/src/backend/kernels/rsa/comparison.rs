@@ -5,8 +5,6 @@
 
 use std::sync::OnceLock;
 
-use crate::backend::lc;
-
 use super::avx512::Avx512;
 use super::convert::{read_bytes, reduce, write_bytes};
 use super::key_parts::KeyParts;
@@ -20,6 +18,7 @@ use super::scratch::ScratchBox;
 use super::self_test::{Bytes, fixed_key};
 use super::vector::Instructions;
 use crate::backend::handle::Handle;
+use crate::backend::lc;
 use crate::error::CryptoError;
 
 type Prime = [u8; PRIME_LEN];

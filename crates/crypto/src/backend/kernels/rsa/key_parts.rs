@@ -1,10 +1,9 @@
 //! The numbers of AWS-LC's keys that the kernel needs.
 
-use crate::backend::lc;
-
 use super::number::{MODULUS_LEN, PRIME_LEN};
 use crate::backend::check;
 use crate::backend::handle::Handle;
+use crate::backend::lc;
 use crate::backend::memory::wipe;
 use crate::error::CryptoError;
 

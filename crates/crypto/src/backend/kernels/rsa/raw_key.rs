@@ -2,12 +2,11 @@
 //!
 //! See `self_test.rs`, which compares them at run time.
 
-use crate::backend::lc;
-
 use super::key_parts::{KeyParts, parts_for_kernel};
 use super::number::MODULUS_LEN;
 use crate::backend::check;
 use crate::backend::handle::Handle;
+use crate::backend::lc;
 use crate::error::CryptoError;
 
 /// A key that uses AWS-LC only, with which the kernel is compared. Its exponent is 65537.

@@ -12,12 +12,11 @@ mod verification;
 
 use core::ptr;
 
-use crate::backend::lc;
-
 use super::avx512::Avx512;
 use super::number::Number;
 use super::portable::Portable;
 use super::vector::{Instructions, LIMB_BITS};
+use crate::backend::lc;
 
 /// Runs a test with portable vectors, and with AVX-512 if the processor has it.
 macro_rules! with_all_vectors {
