@@ -195,7 +195,7 @@ impl StoreEchKeys {
         }
         let own = self.take(found)?;
         if own.role == SecretRole::Previous {
-            info!("sealing ECH keys under the new fleet secret");
+            info!("encrypting ECH keys with the new fleet secret");
             self.stored.replace(&sealed, &own.resealed(&secrets, key_of)?).await?;
             return Ok(false);
         }

@@ -90,7 +90,7 @@ impl StoreTicketKeys {
         }
         let own = self.take(known, found)?;
         if own.set.role == SecretRole::Previous {
-            info!("sealing ticket keys under the new fleet secret");
+            info!("encrypting ticket keys with the new fleet secret");
             self.stored.replace(&sealed, &own.set.resealed(&secrets, key_of)?).await?;
             return Ok(false);
         }
