@@ -2,26 +2,26 @@
 //! contain the result of the verification of the client, too, which OpenSSL keeps in a session.
 
 use core::ffi::c_long;
+use core::sync::atomic::AtomicI64;
+use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tercel::pki_types::UnixTime;
-use tercel::session::{
-    ServerMemoryStore, ServerSessionStore, SharedTickets, TicketKey, TicketKeySet, TicketSealer,
-};
+use tercel::session::{SharedTickets, TicketKey, TicketKeySet, TicketSealer};
 use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
 use crate::objects::digest::{fill_random, sha256};
+use crate::session::cache::{Known, Lookup, Removed, Sessions};
 use crate::session::{Added, Session};
 
 /// The length of the ticket keys as programs know them: a name of 16 bytes, and two secrets of 32.
 const KEYS: usize = 80;
 
-/// The number of sessions in a context's cache.
-const CACHED_SESSIONS: usize = 20480;
+/// The most sessions in a context's cache, unless the program sets another number.
+const DEFAULT_SIZE: i64 = 20480;
 
 /// The ticket keys and the cache of a context.
 pub(crate) struct ContextTickets {
@@ -29,7 +29,7 @@ pub(crate) struct ContextTickets {
     keys: Mutex<Zeroizing<[u8; KEYS]>>,
     /// A sealer for each lifetime. Configurations keep them, so they are given new keys.
     sealers: Mutex<Vec<(Duration, Arc<SealedWithResult>)>>,
-    store: Mutex<Option<Arc<ContextStore>>>,
+    cache: Arc<ContextStore>,
 }
 
 /// The most lifetimes for which a context has a sealer. Others have one of their own, which does
@@ -45,60 +45,32 @@ impl ContextTickets {
     pub(crate) fn new() -> Option<Self> {
         let mut keys = Zeroizing::new([0; KEYS]);
         fill_random(&mut keys[..])?;
-        Some(Self { keys: Mutex::new(keys), sealers: Mutex::default(), store: Mutex::default() })
+        Some(Self { keys: Mutex::new(keys), sealers: Mutex::default(), cache: Arc::default() })
     }
 
     /// The cache, for sessions without a ticket.
-    pub(crate) fn store(&self) -> Arc<dyn ServerSessionStore> {
-        self.own_store()
+    pub(crate) fn cache(&self) -> &Arc<ContextStore> {
+        &self.cache
     }
 
-    fn own_store(&self) -> Arc<ContextStore> {
-        let new = || Arc::new(ContextStore::default());
-        Arc::clone(locked(&self.store).get_or_insert_with(new))
-    }
-
-    /// Adds a session of a server to the cache, with its object. One that cannot be resumed, such
-    /// as that of a ticket, is not added.
-    pub(crate) fn add(&self, session: &Arc<Session>) {
-        let (id, content, expires) = {
+    /// Adds a session of a server to the cache, with its object. `None`: it is there already, or it
+    /// cannot be resumed, such as that of a ticket. Otherwise the sessions that made room for it.
+    pub(crate) fn add(&self, session: &Arc<Session>) -> Option<Vec<Removed>> {
+        let (id, content, end) = {
             let fields = session.fields();
             if !fields.is_resumable() || fields.is_removed {
-                return;
+                return None;
             }
             let (result, version) = (fields.verify_result, fields.version);
             let content = content(&fields.core, result, version, &Added::of(&fields));
             (fields.id.clone(), content, fields.time.saturating_add(fields.timeout))
         };
-        let expires = Duration::from_secs(u64::try_from(expires).unwrap_or(0));
-        let store = self.own_store();
-        store.current().put(&id, content.to_vec(), UnixTime::since_unix_epoch(expires));
-        store.keep(&id, session);
-    }
-
-    /// Removes all sessions from the cache.
-    pub(crate) fn clear_store(&self) {
-        let store = locked(&self.store).clone();
-        if let Some(store) = store {
-            store.clear();
-        }
-    }
-
-    /// Removes a session from the cache.
-    pub(crate) fn remove_stored(&self, id: &[u8]) {
-        let store = locked(&self.store).clone();
-        if let Some(store) = store {
-            store.remove(id);
-        }
+        Some(self.cache.insert(&id, content, end, Some(Arc::clone(session))))
     }
 
     /// Keeps a session that is in the cache with its object.
     pub(crate) fn keep(&self, session: &Arc<Session>) {
-        let store = locked(&self.store).clone();
-        if let Some(store) = store {
-            let id = session.fields().id.clone();
-            store.keep(&id, session);
-        }
+        self.cache.keep(session);
     }
 
     /// The sealer for sessions with this lifetime. `None` if the keys cannot be used.
@@ -208,6 +180,8 @@ pub(crate) struct Questions {
     pub(crate) may_use_ticket: fn(&[u8], Option<u16>) -> bool,
     /// Whether the program wants the ticket that was used to be replaced.
     pub(crate) renews_ticket: fn() -> bool,
+    /// Notes that this session was sealed in a ticket.
+    pub(crate) issued: fn(&[u8]),
 }
 
 /// The answers of connections, which are above this module.
@@ -223,6 +197,7 @@ const WITHOUT_CONNECTION: Questions = Questions {
     may_use_whole: |_| true,
     may_use_ticket: |_, _| true,
     renews_ticket: || false,
+    issued: |_| (),
 };
 
 /// Sets the functions of connections.
@@ -310,7 +285,9 @@ impl TicketSealer for SealedWithResult {
         if !(questions().may_issue)(true) {
             return None;
         }
-        self.0.seal(&with_result(session), now)
+        let ticket = self.0.seal(&with_result(session), now)?;
+        (questions().issued)(session);
+        Some(ticket)
     }
 
     fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
@@ -326,86 +303,94 @@ impl TicketSealer for SealedWithResult {
     }
 }
 
-/// The store of a context, whose sessions contain the result of the verification.
-struct ContextStore {
-    sessions: Mutex<Arc<ServerMemoryStore>>,
-    /// The sessions to which the program has added something, by their names.
-    kept: Mutex<HashMap<Vec<u8>, Arc<Session>>>,
+/// The cache of a context, whose sessions contain the result of the verification.
+///
+/// Dropping a session can call functions of the program, so what is removed is returned, and
+/// dropped without the lock.
+pub(crate) struct ContextStore {
+    sessions: Mutex<Sessions>,
+    /// The most sessions; 0 is no limit (`SSL_CTX_sess_set_cache_size`).
+    pub(crate) size: AtomicI64,
 }
 
 impl Default for ContextStore {
     fn default() -> Self {
-        let sessions = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
-        Self { sessions: Mutex::new(sessions), kept: Mutex::default() }
+        Self { sessions: Mutex::default(), size: AtomicI64::new(DEFAULT_SIZE) }
     }
 }
 
 impl ContextStore {
-    fn current(&self) -> Arc<ServerMemoryStore> {
-        Arc::clone(&locked(&self.sessions))
+    /// The number of sessions.
+    pub(crate) fn len(&self) -> usize {
+        locked(&self.sessions).len()
     }
 
-    fn clear(&self) {
-        *locked(&self.sessions) = Arc::new(ServerMemoryStore::new(CACHED_SESSIONS));
-        // Freeing sessions can call functions of the program, so nothing is locked, here and below.
-        let old = core::mem::take(&mut *locked(&self.kept));
+    fn most(&self) -> usize {
+        usize::try_from(self.size.load(Relaxed)).unwrap_or(0)
+    }
+
+    /// Adds a session of the step that this thread runs. Returns those that made room for it.
+    pub(crate) fn put(&self, id: &[u8], session: &[u8], expires: UnixTime) -> Vec<Removed> {
+        let content = with_result(session);
+        let end = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX);
+        self.insert(id, content, end, (questions().touched)())
+    }
+
+    fn insert(
+        &self,
+        id: &[u8],
+        content: Zeroizing<Vec<u8>>,
+        end: i64,
+        object: Option<Arc<Session>>,
+    ) -> Vec<Removed> {
+        let mut sessions = locked(&self.sessions);
+        let removed = if sessions.has(id) { Vec::new() } else { sessions.make_room(self.most()) };
+        let replaced = sessions.add(id, content, end);
+        if let Some(object) = object {
+            let end = Self::end(&object).unwrap_or(end);
+            sessions.keep(id, object, end);
+        }
+        drop(sessions);
+        drop(replaced);
+        removed
+    }
+
+    /// The end of a session whose lifetime the program has set.
+    fn end(object: &Session) -> Option<i64> {
+        let fields = object.fields();
+        fields.is_limited.then_some(fields.time.saturating_add(fields.timeout))
+    }
+
+    /// Keeps a session of the cache with its object.
+    fn keep(&self, session: &Arc<Session>) {
+        let (id, end) = {
+            let fields = session.fields();
+            (fields.id.clone(), fields.time.saturating_add(fields.timeout))
+        };
+        let old = locked(&self.sessions).keep(&id, Arc::clone(session), end);
         drop(old);
     }
 
-    /// Keeps a session of the store with its object. If there are too many, the session is removed.
-    fn keep(&self, id: &[u8], session: &Arc<Session>) {
-        let (store, now) = (self.current(), UnixTime::now());
-        if store.get(id, now).map(Zeroizing::new).is_none() {
-            return;
-        }
-        let mut ended = Vec::new();
-        let mut kept = locked(&self.kept);
-        if kept.len() >= CACHED_SESSIONS {
-            let is_ended = |id: &Vec<u8>| store.get(id, now).map(Zeroizing::new).is_none();
-            let names: Vec<_> = kept.keys().filter(|id| is_ended(id)).cloned().collect();
-            ended.extend(names.iter().filter_map(|id| kept.remove(id)));
-        }
-        if kept.len() < CACHED_SESSIONS {
-            let old = kept.insert(id.to_vec(), Arc::clone(session));
-            ended.extend(old);
-        } else {
-            store.remove(id);
-        }
-        drop(kept);
-        drop(ended);
+    /// Looks up a session, which has been removed if it has expired.
+    pub(crate) fn get(&self, id: &[u8], now: UnixTime) -> Lookup {
+        locked(&self.sessions).get(id, i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// Takes the session from the content of an entry, if it may be resumed.
-    fn usable(content: Option<Vec<u8>>, kept: Option<Arc<Session>>) -> Option<Vec<u8>> {
-        let found = without_result(content?)?;
-        let is_usable = kept.is_none_or(|session| (questions().may_use_whole)(&session));
+    /// Takes the session from an entry, if it may be resumed.
+    pub(crate) fn usable(known: &Known) -> Option<Vec<u8>> {
+        let found = without_result(known.content.to_vec())?;
+        let object = known.object.as_ref();
+        let is_usable = object.is_none_or(|session| (questions().may_use_whole)(session));
         is_usable.then_some(found.session)
     }
-}
 
-impl ServerSessionStore for ContextStore {
-    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
-        let session = Zeroizing::new(session);
-        self.current().put(id, with_result(&session).to_vec(), expires);
-        if let Some(begun) = (questions().touched)() {
-            self.keep(id, &begun);
-        }
+    pub(crate) fn remove(&self, id: &[u8]) -> Option<Removed> {
+        locked(&self.sessions).remove(id)
     }
 
-    fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let kept = locked(&self.kept).remove(id);
-        Self::usable(self.current().take(id, now), kept)
-    }
-
-    fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let kept = locked(&self.kept).get(id).cloned();
-        Self::usable(self.current().get(id, now), kept)
-    }
-
-    fn remove(&self, id: &[u8]) {
-        self.current().remove(id);
-        let old = locked(&self.kept).remove(id);
-        drop(old);
+    /// Removes the sessions whose lifetime ends before `time`; all of them for `None`.
+    pub(crate) fn remove_ended(&self, time: Option<i64>) -> Vec<Removed> {
+        locked(&self.sessions).remove_ended(time)
     }
 }
 
@@ -458,13 +443,26 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_store_has_no_sessions() {
+    fn a_cache_has_room_for_as_many_sessions_as_the_program_sets() {
         let tickets = ContextTickets::new().unwrap();
-        let (store, now) = (tickets.store(), UnixTime::now());
-        let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 60));
-        store.put(b"name", b"session".to_vec(), later);
-        assert!(store.get(b"name", now).is_some());
-        tickets.clear_store();
-        assert!(store.get(b"name", now).is_none());
+        let (cache, now) = (tickets.cache(), UnixTime::now());
+        cache.size.store(2, Relaxed);
+        let put = |name: &str, seconds: u64| {
+            let end = Duration::from_secs(now.as_secs() + seconds);
+            cache.put(name.as_bytes(), b"session", UnixTime::since_unix_epoch(end))
+        };
+        assert!(put("a", 60).is_empty());
+        assert!(put("b", 30).is_empty());
+        // A session that is replaced needs no more room.
+        assert!(put("a", 60).is_empty());
+        let removed = put("c", 40);
+        assert!(removed.iter().map(|each| &*each.id).eq([b"b"]));
+        assert_eq!(cache.len(), 2);
+        assert!(matches!(cache.get(b"a", now), Lookup::Found(_)));
+        assert!(matches!(cache.get(b"b", now), Lookup::Unknown));
+        // Without a limit.
+        cache.size.store(0, Relaxed);
+        assert!(put("d", 1).is_empty());
+        assert_eq!(cache.len(), 3);
     }
 }

@@ -1,5 +1,6 @@
 //! The end of a handshake, and the session of the connection.
 
+use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use tercel::wire::ProtocolVersion;
@@ -7,9 +8,13 @@ use tercel::{Connection, ConnectionInfo};
 
 use super::Ssl;
 use super::state::{Side, Stage};
+use crate::context::SESS_CACHE_SERVER;
 use crate::objects::certificate::Certificate;
-use crate::session::{Fields, Session, parse_chain};
+use crate::session::{Fields, Session, now, parse_chain};
 use crate::sys::x509::V_OK;
+
+/// The program removes expired sessions itself.
+const NO_AUTO_CLEAR: u32 = 0x80;
 
 impl Ssl {
     /// Takes the parameters of the connection, and passes its sessions to the program.
@@ -57,7 +62,7 @@ impl Ssl {
         let mut made_with = fields.clone();
         made_with.is_removed = false;
         if resumes {
-            made_with.time = crate::session::now();
+            made_with.time = now();
         }
         // A client's TLS 1.2 session was received during the handshake, and is kept.
         let received = self.session.borrow().clone().filter(|_| self.received_session.get());
@@ -93,6 +98,19 @@ impl Ssl {
         self.stage.replace(Stage::Connected(connection));
         self.report_done();
         self.deliver_made(&made_with, resumes);
+        if is_server {
+            self.remove_ended_sessions();
+        }
+    }
+
+    /// Removes the sessions that have expired, after each 256 handshakes, as OpenSSL does.
+    fn remove_ended_sessions(&self) {
+        let context = &self.session_context;
+        let mode = context.cache_mode.load(Relaxed);
+        let is_time = context.counters.accept_good.get() & 0xff == 0xff;
+        if is_time && mode & SESS_CACHE_SERVER != 0 && mode & NO_AUTO_CLEAR == 0 {
+            self.outside(|| context.remove_ended(Some(now())));
+        }
     }
 
     /// Takes the peer's certificates of the connection. Those of a session that was refused after
@@ -126,7 +144,7 @@ impl Ssl {
         if begins && !self.received_session.replace(true) {
             let settings = self.settings();
             let fields = Fields {
-                time: crate::session::now(),
+                time: now(),
                 timeout: settings.session_timeout,
                 context: settings.session_context.clone(),
                 ..Fields::default()
@@ -139,7 +157,7 @@ impl Ssl {
 }
 
 /// A name for a session that has none: a server's, whose client holds the ticket.
-fn random_id() -> Vec<u8> {
+pub(super) fn random_id() -> Vec<u8> {
     let mut id = vec![0; 32];
     // Without randomness the name stays zero, which only programs with a cache would notice.
     let _ = crate::objects::digest::fill_random(&mut id);

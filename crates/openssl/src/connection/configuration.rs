@@ -288,7 +288,7 @@ impl Ssl {
         let context = &self.session_context;
         let callbacks = context.settings().callbacks;
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
-        let cache = || Arc::new(Cache(context.tickets.store()));
+        let cache = || Arc::new(Cache(Arc::clone(context.tickets.cache())));
         // A session that allows early data is resumed once, which only the cache ensures.
         let single_use = settings.max_early_data > 0 && !settings.has(o::NO_ANTI_REPLAY);
         if settings.has(o::NO_TICKET) || single_use {

@@ -218,6 +218,5 @@ impl Ssl {
         if received.is_empty() {
             received.release();
         }
-        self.unsent.borrow_mut().release();
     }
 }

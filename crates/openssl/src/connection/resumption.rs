@@ -84,6 +84,7 @@ pub(super) const QUESTIONS: Questions = Questions {
     may_use_whole,
     may_use_ticket,
     renews_ticket: || tap::with_current(|ssl| ssl.resumption.renews.get()).unwrap_or(false),
+    issued: ticket_issued,
 };
 
 /// Notes whether the program wants the ticket that it opened to be replaced.
@@ -94,6 +95,11 @@ pub(super) fn set_renews(renews: bool) {
 /// Whether a session may be issued now. `in_ticket`: the client keeps it.
 pub(super) fn may_issue(in_ticket: bool) -> bool {
     tap::with_current(|ssl| ssl.may_issue(in_ticket)).unwrap_or(true)
+}
+
+/// Notes that this session was sealed in a ticket.
+pub(super) fn ticket_issued(session: &[u8]) {
+    tap::with_current(|ssl| ssl.ticket_issued(session));
 }
 
 /// What the program has added to the session that is issued now.
@@ -133,7 +139,7 @@ fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
 }
 
 impl Ssl {
-    fn negotiated_version(&self) -> Option<ProtocolVersion> {
+    pub(super) fn negotiated_version(&self) -> Option<ProtocolVersion> {
         self.values.borrow().as_ref().and_then(|values| values.version())
     }
 

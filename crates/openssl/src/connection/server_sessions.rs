@@ -11,15 +11,18 @@ use std::sync::Arc;
 
 use tercel::pki_types::UnixTime;
 use tercel::session::{ServerSessionStore, TicketSealer};
+use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::{resumption, tap};
+use crate::context::SESS_CACHE_SERVER;
 use crate::errors;
 use crate::objects::ticket_cipher::TicketCipher;
+use crate::session::cache::{Known, Lookup};
 use crate::session::{self, Session};
 use crate::settings::callbacks::TicketKey;
-use crate::tickets;
+use crate::tickets::{self, ContextStore};
 
 const NO_INTERNAL_LOOKUP: u32 = 0x100;
 const NO_INTERNAL_STORE: u32 = 0x200;
@@ -28,7 +31,7 @@ const NO_INTERNAL_STORE: u32 = 0x200;
 const LONGEST_ID: usize = 32;
 
 /// The cache of a context, and the program's functions for sessions.
-pub(crate) struct Cache(pub(crate) Arc<dyn ServerSessionStore>);
+pub(crate) struct Cache(pub(crate) Arc<ContextStore>);
 
 impl Cache {
     fn has_mode(bit: u32) -> bool {
@@ -92,11 +95,50 @@ impl Cache {
             if !resumption::may_use_whole(&session) {
                 return None;
             }
+            ssl.session_context.counters.callback_hits.count();
             let fields = session.fields();
             tickets::set_found(fields.verify_result);
             Some(fields.core.clone())
         });
         core.flatten().filter(|core| !core.is_empty())
+    }
+}
+
+impl Cache {
+    /// Adds a session to the cache of the context. Functions of the program are called for those
+    /// that make room for it.
+    fn store(&self, id: &[u8], session: &[u8], expires: UnixTime) {
+        if Self::has_mode(NO_INTERNAL_STORE) {
+            return;
+        }
+        let removed = self.0.put(id, session, expires);
+        if !removed.is_empty() {
+            tap::with_current(|ssl| {
+                let context = &ssl.session_context;
+                ssl.outside(|| context.made_room(removed));
+            });
+        }
+    }
+
+    /// Looks up a session in the cache of the context.
+    fn lookup(&self, id: &[u8], now: UnixTime) -> Option<Known> {
+        if Self::has_mode(NO_INTERNAL_LOOKUP) {
+            return None;
+        }
+        let found = self.0.get(id, now);
+        let missed = |ssl: &Ssl, found: Lookup| {
+            let context = &ssl.session_context;
+            match found {
+                Lookup::Found(known) => return Some(known),
+                Lookup::Expired(removed) => {
+                    context.counters.timeouts.count();
+                    ssl.outside(|| context.after_removal(vec![removed]));
+                }
+                Lookup::Unknown => context.counters.misses.count(),
+            }
+            None
+        };
+        tap::with_current(|ssl| missed(ssl, found)).flatten()
     }
 }
 
@@ -107,31 +149,54 @@ impl ServerSessionStore for Cache {
             return;
         }
         tap::add_server_session(id, &session);
-        if !Self::has_mode(NO_INTERNAL_STORE) {
-            self.0.put(id, session.to_vec(), expires);
-        }
+        self.store(id, &session, expires);
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
         if !Self::is_first_use(id, now) {
             return None;
         }
-        let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.take(id, now) };
-        if known.is_some() {
+        // Of several threads, one removes the session.
+        let known = self.lookup(id, now).filter(|_| self.0.remove(id).is_some());
+        if let Some(known) = known.as_ref().and_then(ContextStore::usable) {
             Self::remove_copy(id);
-            return known;
+            return Some(known);
         }
         Self::ask(id, true).map(|core| core.to_vec())
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let known = if Self::has_mode(NO_INTERNAL_LOOKUP) { None } else { self.0.get(id, now) };
+        let known = self.lookup(id, now).as_ref().and_then(ContextStore::usable);
         known.or_else(|| Self::ask(id, false).map(|core| core.to_vec()))
     }
 
     fn remove(&self, id: &[u8]) {
-        self.0.remove(id);
+        drop(self.0.remove(id));
         tap::add_removed(id);
+    }
+}
+
+impl Ssl {
+    /// A ticket with this session was made. As with OpenSSL, the program's function for new
+    /// sessions is called for tickets of TLS 1.3, whose sessions get a name that no client knows;
+    /// and if the program wants to know which sessions end, they are in the cache.
+    pub(super) fn ticket_issued(&self, session: &[u8]) {
+        let context = &self.session_context;
+        let callbacks = context.settings().callbacks;
+        let mode = context.cache_mode.load(Relaxed);
+        let is_wanted = callbacks.new_session.is_some() || callbacks.remove_session.is_some();
+        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
+        if !is_wanted || !is_tls13 || mode & SESS_CACHE_SERVER == 0 {
+            return;
+        }
+        let id = super::completion::random_id();
+        tap::add_server_session(&id, session);
+        if callbacks.remove_session.is_some() {
+            let lifetime = u64::try_from(self.settings().session_timeout).unwrap_or(0);
+            let expires = Duration::from_secs(UnixTime::now().as_secs().saturating_add(lifetime));
+            let cache = Cache(Arc::clone(context.tickets.cache()));
+            cache.store(&id, session, UnixTime::since_unix_epoch(expires));
+        }
     }
 }
 
@@ -195,7 +260,9 @@ impl TicketSealer for ProgramTickets {
         errors::without_errors(|| {
             let (mut name, mut iv) = ([0; 16], [0; 16]);
             let (cipher, _) = self.set_up(&mut name, &mut iv, true)?;
-            cipher.seal(&name, &iv, &tickets::with_result(session))
+            let ticket = cipher.seal(&name, &iv, &tickets::with_result(session))?;
+            resumption::ticket_issued(session);
+            Some(ticket)
         })
     }
 
@@ -263,7 +330,7 @@ mod tests {
             settings.callbacks.remove_session = Some(keep);
             settings.max_early_data = 1;
         });
-        let cache = Cache(context.tickets.store());
+        let cache = Cache(Arc::clone(context.tickets.cache()));
         let connect = |offered: &[&'static str]| {
             let ssl = Ssl::new(&context).unwrap();
             taken(&ssl, &cache, offered)

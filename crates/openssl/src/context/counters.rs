@@ -10,7 +10,14 @@ pub(crate) struct Counters {
     pub(crate) accept: Counter,
     pub(crate) accept_good: Counter,
     pub(crate) hits: Counter,
+    /// Sessions that the program's function found.
+    pub(crate) callback_hits: Counter,
+    /// Sessions that were not in the cache.
     pub(crate) misses: Counter,
+    /// Sessions that were in the cache, and had expired.
+    pub(crate) timeouts: Counter,
+    /// Sessions that were removed because the cache was full.
+    pub(crate) cache_full: Counter,
 }
 
 /// A number that only grows.

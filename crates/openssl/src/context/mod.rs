@@ -13,7 +13,8 @@ use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
 use crate::objects::list::{LentCertificates, LentNames};
 use crate::objects::store::{Parameters, Store};
-use crate::session::{Session, SessionCache};
+use crate::session::cache::Removed;
+use crate::session::{Fields, Session, SessionCache};
 use crate::settings::Settings;
 use crate::settings::remembered::Configurations;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
@@ -35,9 +36,8 @@ pub(crate) struct Context {
     pub(crate) used: used::Used,
     /// Configurations of connections whose settings differ from the context's.
     pub(crate) configurations: Configurations,
-    /// The mode and size of the session cache (`SSL_CTX_set_session_cache_mode`).
+    /// The mode of the session cache (`SSL_CTX_set_session_cache_mode`).
     pub(crate) cache_mode: core::sync::atomic::AtomicU32,
-    pub(crate) cache_size: core::sync::atomic::AtomicI64,
 }
 
 impl Object for Context {}
@@ -70,7 +70,6 @@ impl Context {
             used: used::Used::default(),
             configurations: Configurations::default(),
             cache_mode: SESS_CACHE_SERVER.into(),
-            cache_size: DEFAULT_CACHE_SIZE.into(),
         });
         context.ex_data.attach(context.address());
         Some(context)
@@ -110,14 +109,48 @@ impl Context {
     }
 
     /// Removes a session from the cache and from the program's, so that none of its owners resumes
-    /// it any more.
-    pub(crate) fn remove_session(self: &Arc<Self>, session: &Arc<Session>) {
+    /// it any more. Returns whether it was in the cache.
+    pub(crate) fn remove_session(self: &Arc<Self>, session: &Arc<Session>) -> bool {
         let id = session.fields().id.clone();
-        self.tickets.remove_stored(&id);
+        let known = self.tickets.cache().remove(&id).is_some();
         self.remove_from_program(session);
-        let mut fields = session.fields();
-        fields.core = zeroize::Zeroizing::default();
-        fields.is_removed = true;
+        session.set_removed();
+        known
+    }
+
+    /// Adds a session of a server to the cache. Returns whether it was added.
+    pub(crate) fn add_session(self: &Arc<Self>, session: &Arc<Session>) -> bool {
+        let removed = self.tickets.add(session);
+        let is_added = removed.is_some();
+        self.made_room(removed.unwrap_or_default());
+        is_added
+    }
+
+    /// After these sessions were removed because the cache was full.
+    pub(crate) fn made_room(self: &Arc<Self>, removed: Vec<Removed>) {
+        removed.iter().for_each(|_| self.counters.cache_full.count());
+        self.after_removal(removed);
+    }
+
+    /// Removes the sessions whose lifetime ends before `time` from the cache; all for `None`.
+    pub(crate) fn remove_ended(self: &Arc<Self>, time: Option<i64>) {
+        let removed = self.tickets.cache().remove_ended(time);
+        self.after_removal(removed);
+    }
+
+    /// Calls the program's function for sessions that were removed from the cache.
+    pub(crate) fn after_removal(self: &Arc<Self>, removed: Vec<Removed>) {
+        let has_function = self.settings().callbacks.remove_session.is_some();
+        for Removed { id, object } in removed {
+            if let Some(object) = &object {
+                object.set_removed();
+            }
+            if has_function {
+                let id = id.to_vec();
+                let named = || Session::new(Fields { id, ..Fields::default() });
+                self.remove_from_program(&object.unwrap_or_else(named));
+            }
+        }
     }
 
     pub(crate) fn store(&self) -> Store {
@@ -142,4 +175,3 @@ impl Drop for Context {
 }
 
 pub(crate) const SESS_CACHE_SERVER: u32 = 2;
-const DEFAULT_CACHE_SIZE: i64 = 20480;

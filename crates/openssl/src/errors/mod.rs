@@ -216,6 +216,7 @@ fn of_peer(error: PeerError) -> u16 {
         P::TooMuchEarlyData | P::TooMuchSkippedEarlyData => reasons::TOO_MUCH_EARLY_DATA,
         P::WrongSignatureScheme => reasons::WRONG_SIGNATURE_TYPE,
         P::WrongGroup => reasons::WRONG_CURVE,
+        P::WrongCertificateType => reasons::WRONG_CERTIFICATE_TYPE,
         P::BadKeyShare => reasons::BAD_KEY_SHARE,
         P::WrongCipherSuiteChosen => reasons::WRONG_CIPHER_RETURNED,
         P::Decode(_) => reasons::LENGTH_MISMATCH,

@@ -109,6 +109,7 @@ mod table {
         INAPPROPRIATE_FALLBACK = 373 "inappropriate fallback",
         CERT_CB_ERROR = 377 "cert cb error",
         WRONG_CURVE = 378 "wrong curve",
+        WRONG_CERTIFICATE_TYPE = 383 "wrong certificate type",
         BAD_VALUE = 384 "bad value",
         UNKNOWN_CMD_NAME = 386 "unknown cmd name",
         INVALID_SERVERINFO_DATA = 388 "invalid serverinfo data",

@@ -50,16 +50,22 @@ fn of_context(
 ) -> Option<c_long> {
     let counters = &context.counters;
     Some(match command {
-        // The number of sessions in the cache is not known.
-        20 | 23 | 26 | 28 | 30 | 31 => 0,
+        20 => c_long::try_from(context.tickets.cache().len()).unwrap_or(c_long::MAX),
         21 => counters.connect.get(),
         22 => counters.connect_good.get(),
+        // Renegotiation is refused.
+        23 | 26 => 0,
         24 => counters.accept.get(),
         25 => counters.accept_good.get(),
         27 => counters.hits.get(),
+        28 => counters.callback_hits.get(),
         29 => counters.misses.get(),
-        42 => context.cache_size.swap(larg, Relaxed),
-        43 => context.cache_size.load(Relaxed),
+        30 => counters.timeouts.get(),
+        31 => counters.cache_full.get(),
+        // As with OpenSSL, a negative number sets nothing.
+        42 if larg < 0 => 0,
+        42 => context.tickets.cache().size.swap(larg, Relaxed),
+        43 => context.tickets.cache().size.load(Relaxed),
         44 => {
             let mode = u32::try_from(larg).unwrap_or(0);
             let old = context.cache_mode.swap(mode, Relaxed).into();

@@ -12,23 +12,18 @@ functions! {
     fn SSL_CTX_add_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
-        context.tickets.add(&session);
+        let is_added = context.add_session(&session);
         session.set_cache(context.cache());
-        OK
+        c_int::from(is_added)
     }
     fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
-        context.remove_session(&session);
-        OK
+        c_int::from(context.remove_session(&session))
     }
-    /// Removes the sessions that have expired at this time: all of them for 0, and for a time after
-    /// the lifetime of the newest one. Sessions that have expired now are not found in any case.
+    /// Removes the sessions whose lifetime ends before this time: all of them for 0.
     fn SSL_CTX_flush_sessions(context: &Context; time: c_long) -> () = () => {
-        let lifetime = context.settings().session_timeout;
-        if time == 0 || time > crate::session::now().saturating_add(lifetime) {
-            context.tickets.clear_store();
-        }
+        context.remove_ended((time != 0).then_some(time));
     }
     fn SSL_CTX_set_session_ticket_cb(context: &Context;
         generate: cb::GenerateTicket, decrypt: cb::DecryptTicket, argument: *mut c_void)

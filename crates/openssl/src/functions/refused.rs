@@ -30,13 +30,13 @@ macro_rules! without_effect {
     };
 }
 
-/// 1: success.
-const SUCCESS: *mut c_void = core::ptr::without_provenance_mut(1);
+/// 1: success; of a function whose success is 0, failure.
+const ONE: *mut c_void = core::ptr::without_provenance_mut(1);
 /// 0 or NULL: nothing, or failure.
 const NOTHING: *mut c_void = core::ptr::null_mut();
 
 without_effect! {
-    SUCCESS, |_| {};
+    ONE, |_| {};
     DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init, SSL_CTX_set0_ctlog_store,
     SSL_CTX_set_async_callback, SSL_CTX_set_async_callback_arg, SSL_CTX_set_block_padding,
     SSL_CTX_set_cookie_generate_cb, SSL_CTX_set_cookie_verify_cb, SSL_CTX_set_ctlog_list_file,
@@ -75,13 +75,19 @@ without_effect! {
     PEM_write_SSL_SESSION, PEM_write_bio_SSL_SESSION, SSL_CTX_add_client_custom_ext,
     SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext, SSL_CTX_dane_enable,
     SSL_CTX_dane_mtype_set, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
-    SSL_CTX_set_ct_validation_callback, SSL_CTX_set_tlsext_use_srtp, SSL_CTX_use_RSAPrivateKey,
+    SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
     SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_add_dir_cert_subjects_to_stack,
     SSL_add_store_cert_subjects_to_stack, SSL_dane_enable, SSL_dane_tlsa_add, SSL_dup,
     SSL_enable_ct, SSL_export_keying_material_early, SSL_get0_dane_authority, SSL_get0_dane_tlsa,
     SSL_new_session_ticket, SSL_set_ct_validation_callback, SSL_set_session_ticket_ext,
-    SSL_set_srp_server_param, SSL_set_srp_server_param_pw, SSL_set_tlsext_use_srtp,
+    SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
     SSL_srp_server_param_with_username, SSL_stateless, SSL_use_RSAPrivateKey,
     SSL_use_RSAPrivateKey_ASN1,
+}
+
+// SRTP is a part of DTLS. A program must not believe that its media are protected.
+without_effect! {
+    ONE, |what| errors::push_unsupported(what);
+    SSL_CTX_set_tlsext_use_srtp, SSL_set_tlsext_use_srtp,
 }

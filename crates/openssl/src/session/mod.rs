@@ -1,5 +1,6 @@
 //! SSL_SESSION: a session as programs see it, with Tercel's session inside.
 
+pub(crate) mod cache;
 pub(crate) mod encoding;
 
 use core::ffi::{c_long, c_void};
@@ -123,6 +124,13 @@ impl Session {
     /// The fields, which no function of the program uses meanwhile.
     pub(crate) fn fields(&self) -> MutexGuard<'_, Fields> {
         self.fields.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session is not resumed any more.
+    pub(crate) fn set_removed(&self) {
+        let mut fields = self.fields();
+        fields.core = Zeroizing::default();
+        fields.is_removed = true;
     }
 
     /// The fields for a connection with these parameters.

@@ -1,5 +1,6 @@
 /* The queue of errors: an entry for each failure with OpenSSL's reason, and none after success. */
 #include "test.h"
+#include <openssl/srtp.h>
 
 static int reason(void) {
     int found = ERR_GET_REASON(ERR_peek_error());
@@ -105,6 +106,20 @@ static void disagreement(void) {
     SSL_CTX_free(ctx);
 }
 
+/* The functions for SRTP, whose success is 0. No program believes that it has SRTP. */
+static void secure_media(void) {
+    SSL_CTX *ctx = SSL_CTX_new(DTLS_method());
+    CHECK(SSL_CTX_set_tlsext_use_srtp(ctx, "SRTP_AES128_CM_SHA1_80") == 1 && ERR_get_error() != 0);
+    SSL_CTX_free(ctx);
+    ctx = SSL_CTX_new(TLS_method());
+    SSL *ssl = SSL_new(ctx);
+    CHECK(SSL_set_tlsext_use_srtp(ssl, "SRTP_AES128_CM_SHA1_80") == 1 && ERR_get_error() != 0);
+    CHECK(SSL_get_srtp_profiles(ssl) == NULL && SSL_get_selected_srtp_profile(ssl) == NULL);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+    CHECK(ERR_peek_error() == 0);
+}
+
 /* Bytes that are not TLS. */
 static void not_tls(void) {
     struct pair pair = new_pair(0, 1 << 14);
@@ -149,5 +164,6 @@ void test_errors(void) {
     client_certificates(TLS1_2_VERSION);
     client_certificates(TLS1_3_VERSION);
     disagreement();
+    secure_media();
     not_tls();
 }

@@ -89,6 +89,68 @@ static void refused_groups(int version) {
     }
 }
 
+/* After a handshake in which `own` refused the certificate of `peer` because of this reason. */
+static void refused_for(SSL *own, SSL *peer, int reason) {
+    CHECK(ERR_GET_REASON(ERR_peek_error()) == reason);
+    ERR_clear_error();
+    CHECK(SSL_do_handshake(own) != 1 && ERR_peek_error() == 0);
+    CHECK(SSL_do_handshake(peer) == -1 && ERR_GET_REASON(ERR_peek_error()) == SSL_R_SSLV3_ALERT_ILLEGAL_PARAMETER);
+    ERR_clear_error();
+}
+
+/* TLS 1.2: a server refuses a client's certificate whose curve it does not support. `by` is 0 for none that it refuses,
+   1 for the list of its groups, 2 for the function of the program. */
+static void curve_of_client(int by) {
+    SSL_CTX *client_ctx = client_context(TLS1_2_VERSION), *server_ctx = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_set_verify(client_ctx, SSL_VERIFY_NONE, NULL);
+    CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    CHECK(SSL_CTX_use_certificate_chain_file(server_ctx, material("rsa.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(server_ctx, material("rsa.key"), SSL_FILETYPE_PEM) == 1);
+    CHECK(SSL_CTX_load_verify_locations(server_ctx, material("root.pem"), NULL) == 1);
+    SSL_CTX_set_verify(server_ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    CHECK(SSL_CTX_set1_groups_list(server_ctx, by == 1 ? "X25519:P-384" : "X25519:P-384:P-256") == 1);
+    set(server_ctx);
+    refuse(by == 2 ? SSL_SECOP_CURVE_SUPPORTED : 0, NID_X9_62_prime256v1);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(shake(&pair) == (by == 0) && wrong == 0);
+    if (by != 0)
+        refused_for(pair.server, pair.client, SSL_R_WRONG_CURVE);
+    free_pair(&pair);
+}
+
+/* TLS 1.2: a client refuses a server's certificate whose curve it does not support, though the server should know. The
+   ClientHello is changed on its way, so that the server believes that the client supports the curve. */
+static void curve_of_server(int by) {
+    /* supported_groups with X25519 and P-384. */
+    static const unsigned char groups[] = {0, 10, 0, 6, 0, 4, 0, 0x1d, 0, 0x18};
+    SSL_CTX *client_ctx = client_context(TLS1_2_VERSION), *server_ctx = server_context(TLS1_2_VERSION);
+    unsigned char hello[2048];
+    CHECK(SSL_CTX_set1_groups_list(client_ctx, by == 1 ? "X25519:P-384" : "X25519:P-384:P-256") == 1);
+    set(client_ctx);
+    refuse(by == 2 ? SSL_SECOP_CURVE_SUPPORTED : 0, NID_X9_62_prime256v1);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(SSL_do_handshake(pair.client) == -1);
+    BIO *own = SSL_get_rbio(pair.server), *changed = BIO_new(BIO_s_mem());
+    int length = BIO_read(own, hello, sizeof hello), found = 0;
+    CHECK(length > 0 && changed != NULL);
+    for (int i = 0; by != 0 && i + (int)sizeof groups <= length; i++)
+        if (memcmp(hello + i, groups, sizeof groups) == 0) {
+            hello[i + sizeof groups - 1] = 0x17;
+            found++;
+        }
+    CHECK(found == (by != 0) && BIO_write(changed, hello, length) == length);
+    BIO_up_ref(own);
+    SSL_set0_rbio(pair.server, changed);
+    CHECK(SSL_do_handshake(pair.server) == -1);
+    SSL_set0_rbio(pair.server, own);
+    ERR_clear_error();
+    CHECK(shake(&pair) == (by == 0) && wrong == 0);
+    if (by != 0)
+        refused_for(pair.client, pair.server, SSL_R_WRONG_CERTIFICATE_TYPE);
+    free_pair(&pair);
+}
+
 static void refused_signatures(int version) {
     int ops[3] = {SSL_SECOP_SIGALG_SUPPORTED, SSL_SECOP_SIGALG_CHECK, SSL_SECOP_SIGALG_SHARED};
     for (int i = 0; i < 3; i++) {
@@ -410,6 +472,10 @@ void test_security(void) {
         refused_signatures(versions[i]);
         calls = 1, wrong = 0;
         restricted_signatures(versions[i]);
+    }
+    for (int by = 0; by < 3; by++) {
+        curve_of_client(by);
+        curve_of_server(by);
     }
     refused_versions();
     refused_tickets();

@@ -103,6 +103,7 @@ int main(void) {
     test_keys();
     test_early_data();
     test_sessions();
+    test_cache();
     test_resumption();
     test_security();
     test_alerts();
