@@ -65,6 +65,9 @@ impl ContextTickets {
             let content = content(&fields.core, result, version, &Added::of(&fields));
             (fields.id.clone(), content, fields.time.saturating_add(fields.timeout))
         };
+        if self.cache.has(&id) {
+            return None;
+        }
         Some(self.cache.insert(&id, content, end, Some(Arc::clone(session))))
     }
 
@@ -323,6 +326,10 @@ impl ContextStore {
     /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         locked(&self.sessions).len()
+    }
+
+    fn has(&self, id: &[u8]) -> bool {
+        locked(&self.sessions).has(id)
     }
 
     fn most(&self) -> usize {

@@ -14,8 +14,9 @@ use crate::settings::options::{
     MODE_ACCEPT_MOVING_WRITE_BUFFER, MODE_ENABLE_PARTIAL_WRITE, SENT_SHUTDOWN,
 };
 
-/// The most plaintext that is sealed before it is written.
-const PIECE: usize = 1 << 16;
+/// The most plaintext that is sealed before it is written: a record, which is still in the
+/// processor's nearest cache when the system copies it.
+const PIECE: usize = 1 << 14;
 
 /// Records that are sealed and not written, and the write of the program that they belong to.
 #[derive(Default)]
