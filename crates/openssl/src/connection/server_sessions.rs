@@ -156,7 +156,7 @@ impl ServerSessionStore for Cache {
         if !Self::is_first_use(id, now) {
             return None;
         }
-        // Of several threads, one removes the session.
+        // Only one of several threads removes the session.
         let known = self.lookup(id, now).filter(|_| self.0.remove(id).is_some());
         if let Some(known) = known.as_ref().and_then(ContextStore::usable) {
             Self::remove_copy(id);

@@ -202,6 +202,7 @@ fn chosen_alert(alert: AlertDescription) -> AlertDescription {
         | A::UNKNOWN_CA
         | A::ACCESS_DENIED
         | A::INSUFFICIENT_SECURITY
+        | A::ILLEGAL_PARAMETER
         | A::BAD_CERTIFICATE_STATUS_RESPONSE => alert,
         _ => A::CERTIFICATE_UNKNOWN,
     }

@@ -119,6 +119,7 @@ fn a_verifier_chooses_among_the_alerts_that_refuse_a_peer() {
     for alert in [
         AlertDescription::HANDSHAKE_FAILURE,
         AlertDescription::ACCESS_DENIED,
+        AlertDescription::ILLEGAL_PARAMETER,
         AlertDescription::BAD_CERTIFICATE,
     ] {
         assert_eq!(reported(alert), alert);
