@@ -4,111 +4,89 @@
 //! and write in another (Python does). The lock is held during a function, and released while a BIO
 //! or a function of the program runs, so that a blocked read does not block writes.
 
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A lock that its owner may take again, as a program's function does that is called while the lock
-/// is held. Without a thread that waits, taking it and releasing it are one atomic operation each.
+/// is held.
 #[derive(Default)]
 pub(crate) struct Lock {
-    /// The thread that holds the lock, with [`WAITED_FOR`]; [`FREE`] for none.
-    owner: AtomicUsize,
-    /// How often the owner has taken the lock. Only the owner uses it.
-    depth: AtomicUsize,
-    /// Held by a thread from the time when it sets [`WAITED_FOR`] until it waits, so that a release
-    /// in between wakes it.
-    waiting: Mutex<()>,
+    state: Mutex<State>,
     released: Condvar,
 }
 
-const FREE: usize = 0;
-/// Set while a thread may wait.
-const WAITED_FOR: usize = 1;
+#[derive(Default)]
+struct State {
+    /// The thread that holds the lock; 0 for none.
+    thread: usize,
+    depth: usize,
+    /// The number of threads that wait. Without one, a release makes no call of the system.
+    waiting: usize,
+}
 
-/// A number that no other thread has that exists at the same time. It is not [`FREE`], and does not
-/// contain [`WAITED_FOR`].
+/// A number that no other thread has that exists at the same time.
 fn current_thread() -> usize {
     thread_local! {
-        static MARK: u64 = const { 0 };
+        static MARK: u8 = const { 0 };
     }
     MARK.with(|mark| core::ptr::from_ref(mark).addr())
 }
 
 impl Lock {
-    /// Whether this thread holds the lock. Another thread's number is not mistaken for its own,
-    /// because only this thread stores it.
-    fn is_held_by(&self, thread: usize) -> bool {
-        self.owner.load(Relaxed) & !WAITED_FOR == thread
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn acquire(&self) {
+        self.acquire_to_depth(1);
+    }
+
+    fn acquire_to_depth(&self, depth: usize) {
         let thread = current_thread();
-        if self.is_held_by(thread) {
-            self.depth.store(self.depth.load(Relaxed).saturating_add(1), Relaxed);
-        } else {
-            self.acquire_to_depth(thread, 1);
+        let mut state = self.state();
+        while state.depth != 0 && state.thread != thread {
+            state.waiting = state.waiting.saturating_add(1);
+            state = self.released.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting = state.waiting.saturating_sub(1);
         }
-    }
-
-    /// Takes the lock, which this thread does not hold.
-    fn acquire_to_depth(&self, thread: usize, depth: usize) {
-        if self.owner.compare_exchange(FREE, thread, Acquire, Relaxed).is_err() {
-            self.wait(thread);
-        }
-        self.depth.store(depth, Relaxed);
-    }
-
-    #[cold]
-    fn wait(&self, thread: usize) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let owner = self.owner.load(Relaxed);
-            if owner == FREE {
-                if self.owner.compare_exchange(FREE, thread, Acquire, Relaxed).is_ok() {
-                    return;
-                }
-                continue;
-            }
-            let marked = owner | WAITED_FOR;
-            if self.owner.compare_exchange(owner, marked, Relaxed, Relaxed).is_ok() {
-                // All that wait are woken, and those that do not get the lock set the mark again.
-                waiting = self.released.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-            }
-        }
+        state.thread = thread;
+        state.depth = state.depth.saturating_add(depth);
     }
 
     pub(crate) fn release(&self) {
-        let depth = self.depth.load(Relaxed).saturating_sub(1);
-        self.depth.store(depth, Relaxed);
-        if depth == 0 {
-            self.set_free();
+        let mut state = self.state();
+        state.depth = state.depth.saturating_sub(1);
+        if state.depth == 0 {
+            self.released_by(state);
         }
     }
 
-    fn set_free(&self) {
-        if self.owner.swap(FREE, Release) & WAITED_FOR != 0 {
-            drop(self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-            self.released.notify_all();
+    /// Wakes a thread that waits for the lock, which is free.
+    fn released_by(&self, state: MutexGuard<'_, State>) {
+        let waits = state.waiting > 0;
+        drop(state);
+        if waits {
+            self.released.notify_one();
         }
     }
 
     /// Runs `body` with the lock released, and takes it again.
     pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
-        let thread = current_thread();
-        if !self.is_held_by(thread) {
+        let mut state = self.state();
+        let depth = if state.thread == current_thread() { state.depth } else { 0 };
+        if depth == 0 {
+            drop(state);
             return body();
         }
-        let depth = self.depth.load(Relaxed);
-        self.set_free();
+        state.depth = 0;
+        self.released_by(state);
         // The lock is taken again also if the body panics.
-        struct Again<'a>(&'a Lock, usize, usize);
+        struct Again<'a>(&'a Lock, usize);
         impl Drop for Again<'_> {
             fn drop(&mut self) {
-                self.0.acquire_to_depth(self.1, self.2);
+                self.0.acquire_to_depth(self.1);
             }
         }
-        let _again = Again(self, thread, depth);
+        let _again = Again(self, depth);
         body()
     }
 }
@@ -116,8 +94,8 @@ impl Lock {
 #[cfg(test)]
 mod tests {
     use core::cell::Cell;
-    use core::sync::atomic::Ordering;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
     use super::*;
@@ -135,9 +113,8 @@ mod tests {
         });
         assert!(inside.get());
         lock.release();
-        assert!(lock.is_held_by(current_thread()));
         lock.release();
-        assert_eq!(lock.owner.load(Relaxed), FREE);
+        assert!(lock.state().depth == 0);
     }
 
     #[test]
@@ -160,6 +137,6 @@ mod tests {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(lock.owner.load(Relaxed), FREE);
+        assert!(lock.state().depth == 0);
     }
 }
