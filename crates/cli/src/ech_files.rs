@@ -33,11 +33,14 @@ impl Found {
 pub(crate) fn find(argument: &str) -> Result<Found> {
     let file = Path::new(argument);
     if !file.is_file() {
+        if file.is_dir() {
+            bail!("{} is a directory; name one of its files", display_name(file));
+        }
         return of_text(argument).map_err(|why| {
             // A long argument is hardly a path.
             match argument.get(..64).unwrap_or(argument) {
                 start if start.len() < argument.len() => why,
-                _ => why.context(format!("`{argument}` is not a file; read as text")),
+                _ => why.context(format!("there is no file `{argument}`, and as text")),
             }
         });
     }
@@ -50,7 +53,7 @@ fn of_file(content: &[u8]) -> Result<Found> {
         return Ok(Found::configs(configs));
     }
     let Ok(text) = std::str::from_utf8(content) else {
-        bail!("contains neither text nor ECH configurations");
+        bail!("has neither text nor an ECHConfigList; `tercel ech generate` makes a valid file");
     };
     if !text.contains("-----BEGIN ") {
         return of_text(text);
@@ -60,13 +63,22 @@ fn of_file(content: &[u8]) -> Result<Found> {
     let sections = sections.collect::<Result<Vec<_>, _>>().map_err(|_| KeyError::Pem)?;
     let has = |kind| sections.iter().filter(|(found, _)| *found == kind).count();
     if has(SectionKind::PrivateKey) > 0 {
-        let key = Key::from_pem(content)?;
+        let key = Key::from_pem(content).map_err(|error| anyhow!(of_key(error)))?;
         return Ok(Found { has_key: true, ..Found::configs(key.config()) });
     }
-    ensure!(has(SectionKind::EchConfigList) == 1, "must have one section ECHCONFIG");
+    let lists = has(SectionKind::EchConfigList);
+    ensure!(
+        lists == 1,
+        "has {lists} sections ECHCONFIG, not one; `tercel ech generate` makes a valid file"
+    );
     let list = sections.iter().find(|(kind, _)| *kind == SectionKind::EchConfigList);
     let list = list.map(|(_, bytes)| &bytes[..]).unwrap_or_default();
     Ok(Found::configs(ConfigList::parse(list)?))
+}
+
+/// What is wrong with a key, and what to do.
+fn of_key(error: KeyError) -> String {
+    format!("{error}; `tercel ech generate` makes a valid file")
 }
 
 /// Reads Base64, or a record.
@@ -78,7 +90,7 @@ pub(crate) fn of_text(text: &str) -> Result<Found> {
         Err(error) => return Err(error.into()),
     }
     if !text.trim().contains(char::is_whitespace) {
-        bail!("it is not Base64 of ECH configurations, nor an HTTPS record");
+        bail!("it is neither Base64 of an ECHConfigList nor a record such as `1 . ech=BASE64`");
     }
     let record: ServiceBinding = text.parse()?;
     let configs = record.ech().unwrap_or_default();
@@ -103,7 +115,7 @@ pub(crate) fn server_keys(path: &Path) -> Result<ServerKeys> {
     let (mut keys, mut public_names) = (Vec::new(), Vec::new());
     for file in &files {
         let key = Key::from_pem(&read(file)?);
-        let key = key.map_err(|error| anyhow!("{}: {error}", display_name(file)))?;
+        let key = key.map_err(|error| anyhow!("{}: {}", display_name(file), of_key(error)))?;
         if !public_names.iter().any(|name| name == key.public_name()) {
             public_names.push(key.public_name().to_owned());
         }
@@ -188,22 +200,27 @@ mod tests {
     fn each_error_says_what_is_wrong() {
         let pem = Key::generate("cover.example", 64).unwrap().to_pem().unwrap();
         let (private, public) = pem.split_at(pem.find("-----BEGIN ECHCONFIG").unwrap());
-        let not_base64 = "it is not Base64 of ECH configurations, nor an HTTPS record";
+        let not_base64 =
+            "it is neither Base64 of an ECHConfigList nor a record such as `1 . ech=BASE64`";
         for (content, expected) in [
-            (&b"\xff"[..], "contains neither text nor ECH configurations"),
+            (&b"\xff"[..], "has neither text nor an ECHConfigList"),
             (b"", "malformed ECH configurations: "),
             (b"?", not_base64),
             (b"AAAA", "malformed ECH configurations: "),
             (b"1 . ech=?", "the parameter ech has a malformed value"),
-            (private.as_bytes(), "does not have one PRIVATE KEY"),
-            (public.repeat(2).as_bytes(), "must have one section ECHCONFIG"),
+            (private.as_bytes(), "does not have exactly one section PRIVATE KEY"),
+            (public.repeat(2).as_bytes(), "has 2 sections ECHCONFIG, not one"),
             (public.replace("END", "EMD").as_bytes(), "PEM"),
         ] {
             let found = problem(content);
             assert!(found.contains(expected), "{found}");
         }
         let found = format!("{:#}", find("missing.ech").unwrap_err());
-        assert_eq!(found, format!("`missing.ech` is not a file; read as text: {not_base64}"));
+        assert_eq!(found, format!("there is no file `missing.ech`, and as text: {not_base64}"));
+        assert_eq!(
+            format!("{:#}", find(".").unwrap_err()),
+            ". is a directory; name one of its files"
+        );
     }
 
     /// RFC 9525 6.3

@@ -34,14 +34,22 @@ impl FromStr for EchSource {
     }
 }
 
+/// What to do if the name cannot be encrypted.
+pub(crate) const WITHOUT_ENCRYPTION: &str =
+    "--ech grease connects without encrypting the server name";
+
 /// Reads the configurations that an argument names. One of them must be usable: otherwise the name
 /// would be sent in the clear, although it was to be encrypted.
 pub(crate) fn configs(argument: &str) -> Result<Offer> {
     let found = ech_files::find(argument).context("--ech")?;
-    ensure!(!found.configs.is_empty(), "--ech: the record has no ECH configuration");
+    ensure!(
+        !found.configs.is_empty(),
+        "--ech: the record has no ECH configuration; {WITHOUT_ENCRYPTION}"
+    );
     ensure!(
         found.configs.usable(),
-        "--ech: none of the configurations is usable; see `tercel ech show`"
+        "--ech: none of the configurations is usable: `tercel ech show` prints why; \
+         {WITHOUT_ENCRYPTION}"
     );
     Ok(Offer::Configs(found.configs))
 }
@@ -69,8 +77,16 @@ mod tests {
         other[3] ^= 1;
         let other = tercel::ech::ConfigList::parse(&other).unwrap();
         let error = configs(&other.to_base64()).unwrap_err().to_string();
-        assert_eq!(error, "--ech: none of the configurations is usable; see `tercel ech show`");
+        assert_eq!(
+            error,
+            "--ech: none of the configurations is usable: `tercel ech show` prints why; --ech \
+             grease connects without encrypting the server name"
+        );
         let error = configs("1 . alpn=h2").unwrap_err().to_string();
-        assert_eq!(error, "--ech: the record has no ECH configuration");
+        assert_eq!(
+            error,
+            "--ech: the record has no ECH configuration; --ech grease connects without encrypting \
+             the server name"
+        );
     }
 }

@@ -361,8 +361,8 @@ fn check_names(names: &[String], accepts: &dyn Fn(&str) -> bool) -> Result<(), F
     match names.iter().find(|name| !accepts(name)) {
         None => Ok(()),
         Some(name) => Err(FleetError::EchKeys(format!(
-            "no listener has a certificate for the public name {name}, so that clients whose key \
-             is out of date could not connect"
+            "no listener has a certificate for the public name {name}, so that clients whose ECH \
+             configuration is outdated could not connect: add one, or use a key with another name"
         ))),
     }
 }

@@ -206,14 +206,16 @@ fn check_names(
 ) -> Result<(), Problem> {
     match names.iter().find(|name| !has_certificate(name)) {
         None => Ok(()),
-        Some(name) => {
-            let reason = format!(
-                "no listener has a certificate for the public name {name}, so that clients whose \
-                 key is out of date could not connect"
-            );
-            Err(Problem::new(&settings.directory, reason))
-        }
+        Some(name) => Err(Problem::new(&settings.directory, without_certificate(name))),
     }
+}
+
+/// What is wrong if no listener has a certificate for this public name. RFC 9849 6.1.6
+pub(crate) fn without_certificate(name: &str) -> String {
+    format!(
+        "no listener has a certificate for the public name {name}, so that clients whose ECH \
+         configuration is outdated could not connect: add one, or use a key with another name"
+    )
 }
 
 impl Problem {
@@ -230,13 +232,17 @@ impl Loaded {
     pub(crate) fn read(settings: &EchFolder) -> Result<Self, Problem> {
         let directory = &settings.directory;
         let names = names_of_keys(directory)?;
-        let newest = names.last().ok_or_else(|| Problem::new(directory, "has no *.ech file"))?;
+        let Some(newest) = names.last() else {
+            let reason = "has no *.ech file; `tercel ech generate` makes one";
+            return Err(Problem::new(directory, reason));
+        };
         let is_sent = |name: &String| match &settings.retry[..] {
             [] => name == newest,
             named => named.contains(name),
         };
         if let Some(missing) = settings.retry.iter().find(|name| !names.contains(name)) {
-            return Err(Problem::new(&directory.join(missing), "is missing, but is in ech.retry"));
+            let reason = "does not exist, but `retry` names it";
+            return Err(Problem::new(&directory.join(missing), reason));
         }
         let (mut keys, mut sent, mut since) = (Vec::new(), Vec::new(), None);
         let mut digests = Vec::new();
@@ -244,7 +250,10 @@ impl Loaded {
             let path = directory.join(name);
             let (pem, modified) =
                 read_file(&path).map_err(|error| Problem::unreadable(&path, &error))?;
-            let key = Key::from_pem(&pem).map_err(|error| Problem::new(&path, error))?;
+            let key = Key::from_pem(&pem).map_err(|error| {
+                let reason = format!("{error}; `tercel ech generate` makes a valid file");
+                Problem::new(&path, reason)
+            })?;
             digests.extend_from_slice(&Hash::digest(HashAlgorithm::Sha256, &[&pem]));
             digests.push(is_sent(name).into());
             if is_sent(name) {

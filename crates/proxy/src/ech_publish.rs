@@ -9,7 +9,7 @@ use tercel_fleet::{EchKeySet, Fleet, Settings};
 
 use crate::active_config::ActiveConfig;
 use crate::config::{Config, Ech, EchFolder};
-use crate::ech_keys::Loaded;
+use crate::ech_keys::{Loaded, without_certificate};
 
 /// The result of [`publish_ech_keys`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +44,7 @@ pub fn publish_ech_keys(
     let active = ActiveConfig::new(config, None)?;
     for (key, _) in &keys {
         let name = key.public_name();
-        ensure!(
-            active.shows_certificate(name),
-            "no listener has a certificate for the public name {name}, so that clients whose key \
-             is out of date could not connect"
-        );
+        ensure!(active.shows_certificate(name), "{}", without_certificate(name));
     }
     let set = EchKeySet::new(&keys, since.unwrap_or_else(UnixTime::now))?;
     let fleet = config.resumption.fleet.clone().unwrap_or_default();

@@ -15,6 +15,8 @@ use super::failure::{Failure, Reason};
 use crate::client::server_name;
 #[cfg(feature = "dns")]
 use crate::dns::{Choice, Lookup, owner_of};
+#[cfg(feature = "dns")]
+use crate::ech_offer::WITHOUT_ENCRYPTION;
 use crate::ech_offer::{EchSource, configs};
 use crate::explain::{self, UsageError};
 use crate::target::Target;
@@ -34,7 +36,8 @@ pub(super) fn plan(options: &Options, target: &Target) -> Result<EchPlan> {
         return Err(UsageError::new("--ech needs TLS 1.3: add --tls1.3, or omit --tls1.2").into());
     }
     if encrypts && options.client.tls.fips {
-        let why = "--fips excludes --ech: its cryptography is outside of the FIPS module";
+        let why = "--fips excludes --ech, whose cryptography (HPKE) is outside of the FIPS module: omit one \
+                   of them";
         return Err(UsageError::new(why).into());
     }
     let offer = match &options.ech {
@@ -56,7 +59,11 @@ pub(super) fn second_offer(options: &Options, first: &Offer, configs: &ConfigLis
     };
     let (next, how) = match configs.usable() {
         true => (Offer::Configs(configs.clone()), "with the configurations that it sent"),
-        false => (Offer::None, "without it, as the server has disabled it"),
+        false => {
+            let how = "without it, because it sent no usable configuration; the server name is \
+                       not encrypted";
+            (Offer::None, how)
+        }
     };
     if !options.quiet {
         explain::print_line(format_args!(
@@ -68,7 +75,8 @@ pub(super) fn second_offer(options: &Options, first: &Offer, configs: &ConfigLis
 
 #[cfg(not(feature = "dns"))]
 fn look_up(_: &Options, _: &Target) -> Result<EchPlan> {
-    let message = "--ech auto: tercel was built without lookups in DNS (feature dns)";
+    let message = "--ech auto: tercel was built without lookups in DNS: build it with the feature \
+                   dns, or pass the record that `dig +short NAME HTTPS` prints";
     Err(UsageError::new(message).into())
 }
 
@@ -78,14 +86,19 @@ fn look_up(_: &Options, _: &Target) -> Result<EchPlan> {
 #[cfg(feature = "dns")]
 fn look_up(options: &Options, target: &Target) -> Result<EchPlan> {
     if !matches!(server_name(&target.host), Ok(ServerName::DnsName(_))) {
-        return Err(UsageError::new("--ech auto needs a host name, not an address").into());
+        return Err(UsageError::new(
+            "--ech auto needs a host name, because addresses have no HTTPS record",
+        )
+        .into());
     }
     // The server for DNS gets neither the certificate of this client nor its sessions.
     let config = options.client.add_trust(ClientConfig::builder().alpn(&["h2", "http/1.1"]))?;
     let config = config.ech_grease(true).build()?;
     let lookup = Lookup { server: options.dns.clone(), config, timeout: options.timeout };
     let choice = lookup.choose(target);
-    match choice.map_err(|error| Failure::new(Reason::Connect, &format!("{error:#}")))? {
+    let failed =
+        |error| format!("{error:#}; --dns selects another DNS server, {WITHOUT_ENCRYPTION}");
+    match choice.map_err(|error| Failure::new(Reason::Connect, &failed(error)))? {
         Choice::Configs { configs, endpoint } => {
             Ok(EchPlan { offer: Offer::Configs(configs), endpoint: Some(endpoint) })
         }
@@ -94,15 +107,17 @@ fn look_up(options: &Options, target: &Target) -> Result<EchPlan> {
         Choice::Unusable => {
             let owner = owner_of(target);
             let text = format!(
-                "--ech auto: none of the configurations in DNS for {owner} is usable; --ech grease \
-                 does not encrypt the name"
+                "--ech auto: none of the configurations in DNS for {owner} is usable; \
+                 {WITHOUT_ENCRYPTION}"
             );
             Err(Failure::new(Reason::Configuration, &text).into())
         }
         Choice::Alias(_) | Choice::None => {
             if !options.quiet {
                 let owner = owner_of(target);
-                explain::print_line(format_args!("no ECH configuration in DNS for {owner}"));
+                explain::print_line(format_args!(
+                    "no ECH configuration in DNS for {owner}: the server name is not encrypted"
+                ));
             }
             Ok(EchPlan { offer: Offer::Grease, endpoint: None })
         }

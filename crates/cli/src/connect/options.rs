@@ -38,14 +38,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PROTOCOL")]
     pub(crate) starttls: Option<Protocol>,
 
-    /// Encrypt the server's name (ECH, TLS 1.3) to the configurations in this file, Base64 or DNS
+    /// Encrypt the server's name (ECH, TLS 1.3) with the configurations in this file, Base64 or DNS
     /// record; or `auto`, `grease` or `off`
     ///
     /// `auto` looks up the HTTPS record of the server; it needs a program that was built with the
-    /// feature `dns`. `grease` sends random contents, so that observers cannot distinguish
-    /// connections with and without ECH; `off` sends nothing. If the server rejects the
-    /// configurations, the program connects once more: with those that the server sent, or without
-    /// ECH if it sent none that is usable.
+    /// feature `dns`. `grease` encrypts nothing: it sends an extension with random contents, so
+    /// that observers cannot distinguish connections with and without ECH. `off` sends no
+    /// extension. If the server rejects the configurations, the program connects once more: with
+    /// those that the server sent, or without ECH if it sent none that is usable.
     #[arg(long, value_name = "SOURCE", default_value = "grease")]
     pub(crate) ech: EchSource,
 

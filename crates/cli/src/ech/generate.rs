@@ -11,22 +11,23 @@ use crate::explain::UsageError;
 use crate::options::{List, protocols};
 use crate::output;
 
-/// Make a key, and print the DNS record that publishes its configuration
+/// Make a key for servers, and print the DNS record that publishes its configuration
 ///
 /// The file has the private key and the configuration (RFC 9934). Its owner can read and write it,
-/// and its group can read it. Servers of OpenSSL, nginx and HAProxy read the same file.
+/// and its group can read it. `tercel serve` and `tercel proxy` read it, and servers that use
+/// OpenSSL 4.0, such as nginx and HAProxy.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Name that observers see instead of the server's; the server needs a certificate for it
     #[arg(long, value_name = "NAME")]
     public_name: String,
 
-    /// Length of the longest name of these servers, so that lengths do not reveal a name; 0 if it
-    /// is unknown
+    /// Length of the longest server name that the key will hide; clients pad shorter names to it,
+    /// so that the length of a ClientHello does not reveal the name; 0 if it is unknown
     #[arg(long, value_name = "N", default_value = "0")]
     max_name_length: u8,
 
-    /// File to write
+    /// File to write, such as 2026-12.ech: of a directory, servers read the files *.ech
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
@@ -34,15 +35,15 @@ pub(crate) struct Options {
     #[arg(long)]
     force: bool,
 
-    /// Owner of the printed record
+    /// Server name for the printed record, or _PORT._https.NAME if the port is not 443
     #[arg(long, value_name = "NAME", default_value = "example.com")]
     owner: String,
 
-    /// Time to live of the printed record
+    /// Time to live for the printed record
     #[arg(long, value_name = "SECONDS", default_value = "300")]
     ttl: u32,
 
-    /// Application protocols (ALPN) in the printed record, separated by `:` or `,`
+    /// Application protocols (ALPN) for the printed record, separated by `:` or `,`
     #[arg(long, value_name = "NAMES", default_value = "h2,http/1.1", value_parser = protocols)]
     alpn: List<String>,
 }
@@ -53,8 +54,8 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let key = key.map_err(|error| match error {
         // The name is the only part that can be wrong.
         KeyError::UnsupportedConfig | KeyError::BadConfig(_) => UsageError::new(format!(
-            "--public-name: `{}` is not a DNS name of letters, digits and hyphens that cannot be \
-             taken for an IPv4 address",
+            "--public-name: `{}` cannot be a public name: it must be a DNS name whose labels have \
+             only letters, digits and hyphens, and whose last label is not a number",
             options.public_name.escape_default()
         ))
         .into(),
@@ -79,7 +80,10 @@ fn owner(name: &str) -> Result<String, UsageError> {
         Ok(alias) if !name.contains(char::is_whitespace) => Ok(alias.target()),
         _ => {
             let name = name.escape_default();
-            Err(UsageError::new(format!("--owner: `{name}` is not a domain name")))
+            Err(UsageError::new(format!(
+                "--owner: `{name}` is not a domain name, such as a.example or \
+                 _8443._https.a.example"
+            )))
         }
     }
 }

@@ -8,7 +8,7 @@ mod show;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-/// Make and show keys and configurations of Encrypted ClientHello (ECH)
+/// Make, show and publish keys and configurations for Encrypted ClientHello (ECH, RFC 9849)
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     #[command(subcommand)]

@@ -10,21 +10,22 @@ use crate::output;
 
 /// Publish keys to all nodes of a fleet of `tercel proxy`
 ///
-/// The nodes read the keys from their store, and the keys replace those published before. The
-/// command ends when the nodes that are connected to the store use them. docs/proxy.md has the
-/// steps of a rotation.
+/// The keys are encrypted with the fleet secret, written to the store of the fleet, and replace
+/// those that were published before. The command ends when the nodes that are connected to the
+/// store use the new ones. docs/proxy.md has the steps of a rotation.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// Configuration of one of the nodes, with keys = "shared" in [ech]
+    /// Configuration file of one of the nodes, with keys = "shared" in [ech]; the certificates and
+    /// secrets that it names must be readable
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 
-    /// Directory of the keys; all files `*.ech` are published
+    /// Directory of the keys; all its files `*.ech` are published, and no others stay valid
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// File in the directory whose configuration is sent to clients with an outdated one; may be
-    /// repeated; default: the last file by name
+    /// Name of a file in the directory: its configuration is sent to clients whose own is outdated;
+    /// may be repeated; default: the last file by name
     #[arg(long, value_name = "NAME")]
     retry: Vec<String>,
 }

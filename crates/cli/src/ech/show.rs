@@ -10,10 +10,9 @@ use crate::ech_files::{self, Found};
 use crate::negotiated::printable;
 use crate::output;
 
-/// Show ECH configurations: of a key's file, of Base64, or of the text of a DNS record
+/// Show ECH configurations from a file, from Base64, or from the text of a DNS record
 ///
-/// Private keys are not shown. A file with a private key is shown only if the key belongs to the
-/// configuration.
+/// Private keys are not shown. If a file has a private key, it must be that of the configuration.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// File, Base64 of an ECHConfigList, or record, such as `1 . alpn=h2 ech=BASE64`; `-` reads
@@ -94,7 +93,7 @@ impl Description {
             true => Vec::new(),
             false => EchConfig::parse_list(list)?.iter().collect(),
         };
-        ensure!(record.is_some() || !parsed.is_empty(), "there is no ECH configuration");
+        ensure!(record.is_some() || !parsed.is_empty(), "it has no ECH configuration");
         Ok(Self {
             record: record.as_ref().map(RecordDescription::new),
             private_key: *has_key,

@@ -61,8 +61,8 @@ pub(super) fn refusal(reason: RefusalReason) -> &'static str {
 pub(super) fn refusal_of_public_name(reason: RefusalReason) -> &'static str {
     match reason {
         RefusalReason::NameMismatch => {
-            "the configuration of --ech is outdated or of another server: look it up again, or \
-             connect with --ech grease, which does not encrypt the name"
+            "the configuration of --ech is outdated or of another server: look it up again; --ech \
+             grease connects without encrypting the server name"
         }
         other => refusal(other),
     }

@@ -98,10 +98,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) rounds: NonZeroUsize,
 
-    /// Encrypt the server's name (ECH) to the configurations in this file, Base64 or DNS record, or
-    /// `grease`; default: off
+    /// Encrypt the server's name (ECH, TLS 1.3) with the configurations in this file, Base64 or DNS
+    /// record; or `grease` or `off`; default: off
     ///
-    /// A server that rejects the configurations counts as an error.
+    /// `grease` encrypts nothing: it sends an extension with random contents. A connection whose
+    /// server rejects the configurations counts as an error.
     #[arg(long, value_name = "SOURCE", conflicts_with = "http3")]
     pub(crate) ech: Option<EchSource>,
 
@@ -168,7 +169,7 @@ impl Options {
             Some(EchSource::Grease) => Ok(Offer::Grease),
             Some(EchSource::Named(argument)) => configs(argument),
             Some(EchSource::Auto) => {
-                Err(UsageError::new("--ech auto is an option of `tercel connect`").into())
+                Err(UsageError::new("--ech auto is possible with `tercel connect` only: pass a file, Base64 or a record").into())
             }
         }
     }

@@ -94,9 +94,9 @@ pub(crate) struct Options {
     /// Accept Encrypted ClientHello (ECH, TLS 1.3) with the key of this file, or the keys *.ech of
     /// this directory; `tercel ech generate` makes them
     ///
-    /// All keys of a directory decrypt; the configuration of the last by name is sent to clients
-    /// whose own is outdated. These clients verify a certificate for the public name, so the server
-    /// needs one; without --cert, the test authority issues it.
+    /// All keys of a directory decrypt; the configuration of the last file by name is sent to
+    /// clients whose own is outdated. These clients verify a certificate for the public name, so
+    /// the server needs one; without --cert, the test authority issues it.
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) ech: Option<PathBuf>,
 

@@ -116,7 +116,7 @@ fn configurations_are_shown_in_each_form() {
         ("1 . alpn=h2 port=x", "the parameter port has a malformed value"),
         ("a. 1 IN MX 10 b.", "the record is of type MX, not HTTPS"),
         ("AAAA", "malformed ECH configurations"),
-        ("missing.ech", "`missing.ech` is not a file"),
+        ("missing.ech", "there is no file `missing.ech`"),
     ] {
         assert!(show(&[source]).failure().contains(expected), "{source}");
     }
@@ -274,7 +274,7 @@ fn unsuitable_options_are_refused_before_a_connection() {
     let said = refused(&["connect", "127.0.0.1:1", "--ech", &file, "--tls1.2"]);
     assert!(said.contains("--ech needs TLS 1.3"), "{said}");
     let said = refused(&["connect", "127.0.0.1:1", "--ech", "missing.ech"]);
-    assert!(said.contains("--ech: `missing.ech` is not a file"), "{said}");
+    assert!(said.contains("--ech: there is no file `missing.ech`"), "{said}");
     let said = refused(&["serve", "--ech", "missing.ech"]);
     assert!(said.contains("missing.ech: "), "{said}");
     let empty = folder.file("empty");
@@ -284,7 +284,7 @@ fn unsuitable_options_are_refused_before_a_connection() {
     #[cfg(not(feature = "dns"))]
     {
         let said = refused(&["connect", "127.0.0.1:1", "--ech", "auto"]);
-        assert!(said.contains("without lookups in DNS (feature dns)"), "{said}");
+        assert!(said.contains("without lookups in DNS: build it with the feature dns"), "{said}");
     }
 }
 

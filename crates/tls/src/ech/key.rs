@@ -48,7 +48,8 @@ impl fmt::Display for KeyError {
         f.write_str(match self {
             Self::Pem => "the ECH key file is not PEM",
             Self::NotOneKey => {
-                "the ECH key file does not have one PRIVATE KEY and one configuration in ECHCONFIG"
+                "the ECH key file does not have exactly one section PRIVATE KEY and one section \
+                 ECHCONFIG with one configuration"
             }
             Self::BadPrivateKey => "the private key is not an X25519 key in PKCS#8",
             Self::BadConfig(error) => return write!(f, "malformed ECH configuration: {error}"),

@@ -43,9 +43,13 @@ pub enum KeysError {
 impl fmt::Display for KeysError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoRetryConfig => "no ECH key is for retries",
-            Self::TooManyKeys => "there are more than 16 ECH keys",
-            Self::TooManyKeysOfOneId => "more than four ECH keys have the same identifier",
+            Self::NoRetryConfig => {
+                "no ECH key is to be sent to clients with an outdated configuration"
+            }
+            Self::TooManyKeys => "there are more than 16 ECH keys: remove old ones",
+            Self::TooManyKeysOfOneId => {
+                "more than four ECH keys have the same identifier: replace one by a new key"
+            }
         })
     }
 }

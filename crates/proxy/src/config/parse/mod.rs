@@ -254,7 +254,10 @@ fn parse_ech(mut keys: TableReader) -> Result<Option<Ech>, ConfigError> {
     let retry = keys.strings("retry")?;
     let cache = keys.string("cache")?.map(PathBuf::from);
     if directory.is_none() && !is_shared && !keys.is_empty_table() {
-        keys.missing("directory", "is missing: the folder of the keys is required");
+        keys.missing(
+            "directory",
+            "is missing: set it to the directory of the files *.ech, or set keys = \"shared\"",
+        );
     }
     keys.finish()?;
     if !is_shared {
