@@ -333,6 +333,10 @@ size:
     cargo test --release -p tercel --lib -- --ignored --nocapture --exact testing::measure::print_future_sizes
     cargo run --release -p tercel --example size
 
+# Print stripped sizes of release builds with and without ECH, kernels and lookups in DNS; a build of minutes each.
+program-size *FLAGS="":
+    tools/program-size.sh {{ FLAGS }}
+
 # Print how long `tercel --help` takes; fails at 10 ms.
 startup:
     cargo build --release --locked -p tercel-cli

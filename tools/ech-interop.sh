@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# usage: tools/ech-interop.sh TERCEL [--no-build] [--filter TEXT]
+# usage: tools/ech-interop.sh TERCEL [--no-build] [--filter TEXT] [--nginx|--haproxy|--caddy PROGRAM]...
 # Runs other programs with Encrypted ClientHello against `tercel serve` and `tercel connect`, over loopback:
 # conformance/ech-interop/README.md. It builds the programs first, below the target folder, which takes some minutes:
-# OpenSSL 4.0, BoringSSL's `bssl`, curl on that OpenSSL, and drivers over Go and rustls. Chromium is that of the system.
-# --no-build takes those that are there. A program that is missing or cannot be built is reported as absent.
+# OpenSSL 4.0, BoringSSL's `bssl`, curl on that OpenSSL, and drivers over Go and rustls. --no-build takes those that are
+# there. Browsers are those of the system. So are nginx, HAProxy and Caddy, if they have Encrypted ClientHello; an option
+# names another program. A program that is missing or cannot be built is reported as absent.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trap 'echo "tools/ech-interop.sh: stopped at line $LINENO" >&2' ERR
@@ -11,10 +12,14 @@ trap 'echo "tools/ech-interop.sh: stopped at line $LINENO" >&2' ERR
 tercel=$(realpath "$1")
 shift
 build=yes filter=
+nginx=$(command -v nginx || true) haproxy=$(command -v haproxy || true) caddy=$(command -v caddy || true)
 while [ $# -gt 0 ]; do
     case $1 in
     --no-build) build= ;;
     --filter) filter=$2 && shift ;;
+    --nginx) nginx=$(realpath "$2") && shift ;;
+    --haproxy) haproxy=$(realpath "$2") && shift ;;
+    --caddy) caddy=$(realpath "$2") && shift ;;
     *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
@@ -25,6 +30,13 @@ programs=$target/ech-interop-programs
 openssl=$programs/openssl/apps/openssl bssl=$programs/bssl/bssl curl=$programs/curl/src/curl
 go=$programs/go-ech-peer rustls=$target/peers/release/peer-rustls-ech
 chromium=$(command -v chromium || command -v google-chrome || true)
+# Its profile is made with certutil.
+firefox=$(command -v firefox-esr || command -v firefox || true)
+command -v certutil >/dev/null || firefox=
+# Terminators without ECH are absent. nginx knows the directive also where its OpenSSL has no ECH.
+[ -z "$nginx" ] || grep -q OSSL_ECHSTORE_read_pem "$nginx" || nginx=
+[ -z "$haproxy" ] || "$haproxy" -vv | grep -q '+ECH' || haproxy=
+[ -z "$caddy" ] || "$caddy" version | grep -Eq '^v2\.[1-9][0-9]' || caddy=
 mkdir -p "$programs"
 
 # The source of a package of a lock file: MANIFEST NAME
@@ -74,14 +86,15 @@ fi
 
 # Material: a certificate for the public and the secret name, the server's key, and a key that it does not have.
 work=$(mktemp -d)
-server_pid=
+server_pid='' browser_pids=()
 # shellcheck disable=SC2329 # called by the trap
 clean() {
-    [ -z "$server_pid" ] || kill "$server_pid" 2>/dev/null || true
+    kill $server_pid "${browser_pids[@]}" 2>/dev/null || true
     rm -rf "$work"
 }
 trap clean EXIT
-secret=secret.example public=cover.example
+# The servers have no certificate for the last.
+secret=secret.example public=cover.example foreign=foreign.example
 cat >"$work/leaf.cnf" <<END
 [leaf]
 subjectAltName = DNS:$public, DNS:$secret
@@ -96,8 +109,9 @@ ec=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
 } 2>"$work/pki.log" || { cat "$work/pki.log" >&2; exit 1; }
 request=$'GET / HTTP/1.0\r\n\r\n'
 printf '%s' "$request" >"$work/request"
-for key in current other; do
-    "$tercel" ech generate --public-name $public --max-name-length 64 --out "$work/$key.ech" >"$work/$key.record"
+for key in current other foreign; do
+    [ $key = foreign ] && name=$foreign || name=$public
+    "$tercel" ech generate --public-name $name --max-name-length 64 --out "$work/$key.ech" >"$work/$key.record"
     sed -n '/BEGIN ECHCONFIG/,/END ECHCONFIG/{/-----/d;p}' "$work/$key.ech" | tr -d '\n' >"$work/$key.b64"
     base64 -d "$work/$key.b64" >"$work/$key.list"
     # Raw files for bssl and Go: the list without its length, and the end of the private key in PKCS#8.
@@ -343,35 +357,7 @@ curl_resumption() {
 }
 curl_early() { cannot "curl sends no early data with OpenSSL"; }
 
-# Chromium takes configurations only from DNS over HTTPS: CONFIGS
-client_chromium() {
-    local configs=$1 list='' dns_port digest
-    [ "$configs" = grease ] || list=$(cat "$work/$configs.b64")
-    dns_port=$(free_port)
-    "$go" dns -port "$dns_port" -cert "$work/leaf.pem" -key "$work/leaf.key" -name $secret -ech "$list" \
-        >"$work/dns.log" 2>&1 &
-    dns_pid=$!
-    digest=$(openssl x509 -in "$work/leaf.pem" -pubkey -noout | openssl pkey -pubin -outform DER |
-        openssl dgst -sha256 -binary | base64)
-    rm -rf "$work/profile"
-    mkdir "$work/profile"
-    printf '{"dns_over_https":{"mode":"secure","templates":"https://127.0.0.1:%s/dns-query"}}' "$dns_port" \
-        >"$work/profile/Local State"
-    timeout 60 "$chromium" --headless=new --no-sandbox --disable-gpu --mute-audio --no-first-run \
-        --disable-background-networking --dump-dom --user-data-dir="$work/profile" \
-        --ignore-certificate-errors-spki-list="$digest" "https://$secret:$port/" >"$work/client.log" 2>/dev/null || true
-    kill "$dns_pid" && wait "$dns_pid" 2>/dev/null || true
-    grep -q "asked 65 _$port._https.$secret" "$work/dns.log" && seen client 'Tercel</h1>'
-}
-chromium_accepted() { tercel_serve && client_chromium current && accepted_by_tercel; }
-chromium_retry() {
-    tercel_serve && client_chromium other && seen server "name=$public ech=rejected" && accepted_by_tercel
-}
-chromium_hrr() { tercel_serve --groups secp384r1 && client_chromium current && seen server retried && accepted_by_tercel; }
-chromium_wrong() { cannot "it has to ignore errors of certificates to accept those of this run"; }
-chromium_grease() { tercel_serve && client_chromium grease && seen server "name=$secret ech=rejected"; }
-chromium_resumption() { cannot "one page makes one connection"; }
-chromium_early() { cannot "one page makes one connection"; }
+. tools/ech-interop/browsers.sh
 
 # --- tercel connect, with each server.
 
@@ -463,21 +449,23 @@ go_server_grease() { serve_go && connect grease && seen client '^ech +grease$' &
 go_server_resumption() { serve_go && resumed_by_tercel && seen server '^ech=true resumed=true'; }
 go_server_early() { cannot "crypto/tls has no early data over TCP"; }
 
-# A key for a public name that the servers have no certificate for.
-"$tercel" ech generate --public-name foreign.example --out "$work/foreign.ech" >/dev/null
+. tools/ech-interop/terminators.sh
 
 names=(accepted retry hrr wrong grease resumption early)
-for peer in openssl bssl go rustls curl chromium; do
+for peer in openssl bssl go rustls curl chromium firefox nginx haproxy caddy; do
     program=${!peer}
-    # The server for Chromium's DNS is that of Go.
-    if [ ! -x "$program" ] || { [ $peer = chromium ] && [ ! -x "$go" ]; }; then
+    # The server for the DNS of browsers is that of Go.
+    if [ ! -x "$program" ] || { [[ $peer == @(chromium|firefox) ]] && [ ! -x "$go" ]; }; then
         printf '%-8s absent\n' "$peer"
         continue
     fi
-    for name in "${names[@]}"; do cell "$peer" client "$name" "${peer}_$name"; done
+    case $peer in
+    nginx | haproxy | caddy) ;;
+    *) for name in "${names[@]}"; do cell "$peer" client "$name" "${peer}_$name"; done ;;
+    esac
     case $peer in
     rustls) printf '%-8s %-8s %-12s cannot: %s\n' rustls server all "rustls has no server with ECH" ;;
-    curl | chromium) ;;
+    curl | chromium | firefox) ;;
     *) for name in "${names[@]}"; do cell "$peer" server "$name" "${peer}_server_$name"; done ;;
     esac
 done

@@ -3,10 +3,11 @@
 //	ech-peer server -port P -cert FILE -key FILE -ech-key RAW -ech-config RAW [-curves NAME]
 //	ech-peer client -port P -name NAME -ca FILE [-ech BASE64] [-retry] [-connections N] [-curves NAMES]
 //	ech-peer dns -port P -cert FILE -key FILE -name NAME -ech BASE64
+//	ech-peer firefox -port P -url URL [-connections N] [-pause DURATION]
 //
 // Each connection prints one line: `ech=true resumed=false retried=false name=NAME`. After a rejection the client
 // prints `rejected BASE64` with the server's configurations, and with -retry connects once more with them. `dns` is a
-// server for DNS over HTTPS.
+// server for DNS over HTTPS. `firefox` lets a running Firefox, whose Marionette listens at the port, visit a page.
 package main
 
 import (
@@ -36,6 +37,8 @@ var (
 	retry       = flag.Bool("retry", false, "connect again with the server's configurations")
 	connections = flag.Int("connections", 1, "number of connections")
 	curves      = flag.String("curves", "", "groups in order of preference")
+	url         = flag.String("url", "", "page to visit")
+	pause       = flag.Duration("pause", 0, "time between visits")
 )
 
 const timeout = 10 * time.Second
@@ -57,8 +60,12 @@ func main() {
 		if err := connectAll(); err != nil {
 			fail(err)
 		}
+	case "firefox":
+		if err := browse(); err != nil {
+			fail(err)
+		}
 	default:
-		fail(errors.New("the first argument must be server, client or dns"))
+		fail(errors.New("the first argument must be server, client, dns or firefox"))
 	}
 }
 
