@@ -107,7 +107,7 @@ ec=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
     openssl x509 -req -in "$work/leaf.csr" -CA "$work/ca.pem" -CAkey "$work/ca.key" -CAcreateserial -days 2 \
         -extfile "$work/leaf.cnf" -extensions leaf -out "$work/leaf.pem"
 } 2>"$work/pki.log" || { cat "$work/pki.log" >&2; exit 1; }
-request=$'GET / HTTP/1.0\r\n\r\n'
+request=$'GET / HTTP/1.0\r\nHost: '$secret$'\r\n\r\n'
 printf '%s' "$request" >"$work/request"
 for key in current other foreign; do
     [ $key = foreign ] && name=$foreign || name=$public
@@ -402,7 +402,7 @@ openssl_server_hrr() {
 openssl_server_wrong() { serve_openssl -www && wrong_for_tercel; }
 wrong_for_tercel() {
     ! connect foreign || return 1
-    seen client 'certificate refused' && unseen client 'HTTP/1'
+    seen client 'its certificate for the public name was refused' && unseen client 'HTTP/1'
 }
 openssl_server_grease() {
     serve_openssl -www && connect grease && seen client '^ech +grease$' && seen client 'interpret as GREASE'
