@@ -118,7 +118,7 @@ caddy_server_hrr() {
     serve_caddy secp384r1 && connect caddy && accepted_by_peer && seen client '^retried +yes$' &&
         seen client "^<true> <$secret>"
 }
-# It shows no certificate for an unknown name.
+# It sends no certificate for an unknown name, but this alert.
 caddy_server_wrong() {
     serve_caddy
     ! connect foreign || return 1
