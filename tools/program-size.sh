@@ -34,12 +34,13 @@ for example in client server; do
 done
 sed -i "s|PATH|$work/examples|" "$work/examples/main.rs"
 {
-    printf '[package]\nname = "examples"\nedition = "2024"\n\n[[bin]]\nname = "examples"\npath = "examples/main.rs"\n'
+    printf '[package]\nname = "tercel-examples"\nedition = "2024"\n\n'
+    printf '[[bin]]\nname = "tercel-examples"\npath = "examples/main.rs"\n'
     printf '\n[features]\n'
     for feature in $(sed -n '/^\[features\]/,/^\[dev/s/^\([a-z0-9-]*\) = .*/\1/p' crates/tls/Cargo.toml); do
         [ "$feature" = default ] || printf '%s = ["tercel/%s"]\n' "$feature" "$feature"
     done
-    printf '\n[dependencies]\ntercel = { path = "%s", default-features = false }\n' "$PWD/crates/tls"
+    printf '\n[dependencies]\ntercel = { path = "%s", default-features = false }\n\n' "$PWD/crates/tls"
     # The profile of the workspace.
     sed -n '/^\[profile.release\]/,/^$/p' Cargo.toml
     printf '\n[workspace]\n'
@@ -50,7 +51,8 @@ cp Cargo.lock "$work/"
 default_without() {
     local crate=$1 feature features
     shift
-    features=$(sed -n '/^default = \[/,/\]/p' "crates/$crate/Cargo.toml" | grep -o '"[^"]*"' | tr -d '"')
+    features=$(awk '/^default = \[/ { inside = 1 } inside { print } /\]/ { inside = 0 }' "crates/$crate/Cargo.toml" |
+        grep -o '"[^"]*"' | tr -d '"')
     for feature in "$@"; do features=$(grep -vx "$feature" <<<"$features"); done
     paste -sd, <<<"$features"
 }
@@ -70,17 +72,16 @@ row() {
 }
 
 kernels=(aes-gcm-kernel chacha20-poly1305-kernel rsa-kernel)
-default=$(default_without cli)
 tercel=(-p tercel-cli --bin tercel --locked)
-row "tercel, default features" tercel "$default" "${tercel[@]}"
+row "tercel, default features" tercel default "${tercel[@]}"
 row "tercel without kernels" tercel "$(default_without cli "${kernels[@]}")" "${tercel[@]}"
-row "tercel with dns" tercel "$default,dns" "${tercel[@]}"
+row "tercel with dns" tercel default,dns "${tercel[@]}"
 # The last build is the one that other recipes expect.
 cargo build --release --quiet --target-dir "$target" "${tercel[@]}"
 
 library=(--manifest-path "$work/Cargo.toml" --offline)
 first=
 # The client of the example takes the roots of the system.
-row "examples, default features" examples "$(default_without tls),native-roots" "${library[@]}"
-row "examples without ech" examples "$(default_without tls ech),native-roots" "${library[@]}"
-row "examples without kernels" examples "$(default_without tls "${kernels[@]}"),native-roots" "${library[@]}"
+row "examples, default features" tercel-examples "$(default_without tls),native-roots" "${library[@]}"
+row "examples without ech" tercel-examples "$(default_without tls ech),native-roots" "${library[@]}"
+row "examples without kernels" tercel-examples "$(default_without tls "${kernels[@]}"),native-roots" "${library[@]}"
