@@ -75,7 +75,8 @@ haproxy_server_wrong() { serve_haproxy && wrong_for_tercel; }
 haproxy_server_grease() { serve_haproxy && connect grease && seen client '^ech +grease$' && seen client 'GREASE>'; }
 haproxy_server_resumption() { serve_haproxy && resumed_by_tercel && seen client "SUCCESS> <$public> <1>"; }
 haproxy_server_early() {
-    serve_haproxy allow-0rtt && resumed_by_tercel --early-data "$work/request" && seen client '^early-data +accepted$'
+    # It closes after the request that it gets early, while the client sends the same again.
+    serve_haproxy allow-0rtt && resets=yes && resumed_by_tercel --early-data "$work/request" && seen client '^early-data +accepted$'
 }
 
 # Caddy makes its key itself. Its configuration is then that of the key `caddy` of the run: GROUP, or none
