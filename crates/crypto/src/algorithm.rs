@@ -61,6 +61,11 @@ impl AeadAlgorithm {
     }
 }
 
+/// Marks keys whose nonces the caller chooses: an [`AeadKey`](crate::AeadKey) that is not a
+/// [`RecordKey`](crate::RecordKey).
+#[derive(Debug)]
+pub enum AnyNonces {}
+
 /// How the nonces of records are made. Each is used once, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecordNonces {

@@ -6,7 +6,7 @@
 //!
 //! | task | see |
 //! |---|---|
-//! | protect records | [`RecordKey`] in `record_key.rs` |
+//! | protect records | [`RecordKey`] in `aead.rs` |
 //! | encrypt other messages | [`AeadKey`] in `aead.rs`; [`RandomNonceKey`] |
 //! | protect headers of QUIC packets | [`HeaderProtectionKey`] in `header_protection.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
@@ -88,7 +88,6 @@ mod prf;
 mod public_key;
 mod random;
 mod random_nonce_key;
-mod record_key;
 #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 pub mod service_indicator;
 mod signature;
@@ -96,8 +95,8 @@ mod signing_key;
 #[cfg(all(test, target_os = "linux"))]
 mod stack_search;
 
-pub use aead::{AeadKey, has_fast_aes};
-pub use algorithm::{AeadAlgorithm, HashAlgorithm, RecordNonces};
+pub use aead::{AeadKey, RecordKey, has_fast_aes};
+pub use algorithm::{AeadAlgorithm, AnyNonces, HashAlgorithm, RecordNonces};
 pub use backend::kernels::{
     Kernel, KernelState, kernel_state, rejected_rsa_signatures, use_kernel,
 };
@@ -120,7 +119,6 @@ pub use prf::{PrfRun, Tls12Prf};
 pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use random_nonce_key::RandomNonceKey;
-pub use record_key::RecordKey;
 pub use signature::{KeyKind, SignatureAlgorithm};
 pub use signing_key::{Signer, SigningKey};
 

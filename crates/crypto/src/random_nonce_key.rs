@@ -1,7 +1,7 @@
 //! Authenticated encryption with nonces that AWS-LC draws.
 //!
 //! AWS-LC's FIPS module approves AES-GCM with such nonces, but not with nonces that a caller
-//! chooses. See `aead.rs` for the latter, and `record_key.rs` for records.
+//! chooses. See `aead.rs` for the latter, and for records.
 
 use core::fmt;
 

@@ -10,7 +10,7 @@ const KEY: [u8; 32] = [0x42; 32];
 const IV: [u8; 12] = [1, 2, 3, 4, 0xa5, 0x5a, 0x0f, 0xf0, 0x33, 0xcc, 0x81, 0x7e];
 
 fn key(algorithm: AeadAlgorithm, nonces: RecordNonces) -> RecordKey {
-    RecordKey::new(algorithm, nonces, &KEY[..algorithm.key_len()]).unwrap()
+    RecordKey::with_nonces(algorithm, nonces, &KEY[..algorithm.key_len()]).unwrap()
 }
 
 /// The nonce of a record. RFC 9846 5.3, RFC 5288 3
@@ -126,7 +126,7 @@ fn keys_of_a_wrong_length_and_short_buffers_are_refused() {
     for nonces in NONCES {
         for algorithm in ALGORITHMS {
             for len in [0, 15, 17, 31, 33] {
-                let made = RecordKey::new(algorithm, nonces, &vec![0; len]);
+                let made = RecordKey::with_nonces(algorithm, nonces, &vec![0; len]);
                 assert_eq!(made.unwrap_err(), CryptoError::InvalidKey);
             }
             let mut key = key(algorithm, nonces);
@@ -139,7 +139,7 @@ fn keys_of_a_wrong_length_and_short_buffers_are_refused() {
             let opened = key.open_in_place(&nonce(nonces, 0), b"", &mut [0; 15]);
             assert_eq!(opened, Err(CryptoError::Rejected));
             let shown = format!("{key:?}");
-            assert_eq!(shown, format!("RecordKey({algorithm:?}, ..)"));
+            assert_eq!(shown, format!("AeadKey({algorithm:?}, ..)"));
         }
     }
 }

@@ -5,6 +5,7 @@
 //! In the FIPS module, AES-GCM is an approved service only if the module checks that nonces do not
 //! repeat. The AEADs for records do: see [`RecordNonces`].
 
+use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 #[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
 use core::ops::Deref;
@@ -22,14 +23,15 @@ const TAG_LEN: usize = AeadAlgorithm::TAG_LEN;
 /// A context on which `EVP_AEAD_CTX_init` has succeeded. It is not moved. Its owner calls
 /// [`Self::clean_up`] and wipes it.
 ///
-/// It is `MaybeUninit` because an algorithm defines only the part of the state that it uses.
+/// It is `MaybeUninit` because an algorithm defines only the part of the state that it uses, and
+/// `UnsafeCell` because the FIPS module writes to a context with [`RecordNonces`] when it seals.
 #[repr(transparent)]
-pub(super) struct Context(MaybeUninit<lc::EVP_AEAD_CTX>);
+pub(super) struct Context(UnsafeCell<MaybeUninit<lc::EVP_AEAD_CTX>>);
 
 // SAFETY: the context owns everything it points to except the algorithm's table, which is static
 // and immutable. No call below writes to it between `EVP_AEAD_CTX_init` and the clean-up: seal
 // and open take it `const` and AWS-LC documents concurrent use as allowed. The exception is a
-// context with `RecordNonces`, which `aead.rs` seals with by `&mut` only.
+// context with `RecordNonces`, for which `aead.rs` makes a `Sealer` by `&mut` only.
 unsafe impl Send for Context {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
@@ -84,7 +86,7 @@ impl Context {
     #[inline]
     pub(super) unsafe fn clean_up(&mut self) {
         // SAFETY: the context is initialised, and by the caller's promise not used again.
-        unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.as_mut_ptr()) };
+        unsafe { lc::EVP_AEAD_CTX_cleanup(self.0.get_mut().as_mut_ptr()) };
     }
 
     /// Encrypts `input` followed by `extra` into `out`, and writes the tag after them
@@ -171,7 +173,7 @@ impl Context {
         // the caller's promise); the context is initialised.
         let code = unsafe {
             lc::EVP_AEAD_CTX_seal_scatter(
-                self.0.as_ptr(),
+                self.0.get().cast(),
                 out,
                 tail.as_mut_ptr(),
                 &raw mut written,
@@ -211,7 +213,7 @@ impl Context {
         // SAFETY: as in `seal_raw`. On failure AWS-LC fills all of `out` with zeros.
         let code = unsafe {
             lc::EVP_AEAD_CTX_open_gather(
-                self.0.as_ptr(),
+                self.0.get().cast(),
                 out,
                 nonce.as_ptr(),
                 nonce.len(),

@@ -58,7 +58,6 @@ pub(crate) mod ml_dsa;
 pub(crate) mod pkcs12;
 pub(crate) mod pkey;
 pub(crate) mod random_nonce;
-pub(crate) mod record_aead;
 pub(crate) mod rsa;
 pub(crate) mod secret;
 pub(crate) mod sha;

@@ -105,28 +105,28 @@ pub(crate) fn records(table: &mut Table) {
     for nonces in [RecordNonces::Tls13, RecordNonces::Tls12] {
         for algorithm in AES {
             let mut key =
-                RecordKey::new(algorithm, nonces, &[7; 32][..algorithm.key_len()]).unwrap();
+                RecordKey::with_nonces(algorithm, nonces, &[7; 32][..algorithm.key_len()]).unwrap();
             let (mut sealed, mut opened, input) = ([0; 100], [0; 100], (algorithm, nonces));
             let len = table.approved("RecordKey::seal", input, 1, || {
                 key.seal(&nonce(0), b"a", b"text", &[23], &mut sealed).unwrap()
             });
-            table.approved("RecordKey::open", input, 1, || {
+            table.approved("AeadKey::open", input, 1, || {
                 key.open(&nonce(0), b"a", &sealed[..len], &mut opened).unwrap()
             });
             table.approved("RecordKey::seal_in_place", input, 1, || {
                 key.seal_in_place(&nonce(1), b"a", &mut sealed, 4, &[23]).unwrap()
             });
-            table.approved("RecordKey::open_in_place", input, 1, || {
+            table.approved("AeadKey::open_in_place", input, 1, || {
                 key.open_in_place(&nonce(1), b"a", &mut sealed[..len]).unwrap()
             });
         }
     }
-    let mut key = RecordKey::new(CHACHA, RecordNonces::Tls13, &[7; 32]).unwrap();
+    let mut key = RecordKey::with_nonces(CHACHA, RecordNonces::Tls13, &[7; 32]).unwrap();
     let mut sealed = [0; 21];
     table.not_approved("RecordKey::seal", CHACHA, (1, 0), NOT_AN_ALGORITHM, || {
         key.seal(&nonce(0), b"a", b"text", &[23], &mut sealed).unwrap()
     });
-    table.not_approved("RecordKey::open_in_place", CHACHA, (1, 0), NOT_AN_ALGORITHM, || {
+    table.not_approved("AeadKey::open_in_place", CHACHA, (1, 0), NOT_AN_ALGORITHM, || {
         key.open_in_place(&nonce(0), b"a", &mut sealed).unwrap()
     });
 }

@@ -117,7 +117,7 @@ impl Protection {
         key: &[u8],
         write_iv: &[u8],
     ) -> Result<Self, Error> {
-        let key = Some(RecordKey::new(algorithm, construction.nonces(), key)?);
+        let key = Some(RecordKey::with_nonces(algorithm, construction.nonces(), key)?);
         Ok(Self { key, iv: padded_iv(write_iv), sequence: 0, construction, algorithm })
     }
 

@@ -44,7 +44,6 @@ const MODULES: [(&str, &[&str]); 13] = [
             "pkcs12",
             "aead",
             "random_nonce_key",
-            "record_key",
             "hpke",
             "header_protection",
             "kernel_checks",

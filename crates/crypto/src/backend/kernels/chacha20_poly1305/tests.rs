@@ -90,7 +90,7 @@ fn input<'a>(nonce: u64, aad: &'a [u8], data: &'a [u8], extra: &'a [u8]) -> Inpu
 fn by_aws_lc(secret: &[u8; 32], input: &Input<'_>) -> Vec<u8> {
     let context = AeadContext::by_aws_lc(AeadAlgorithm::ChaCha20Poly1305, secret).unwrap();
     let mut out = vec![0; input.total() + TAG_LEN];
-    context.seal(&input.nonce, input.aad, input.data, input.extra, &mut out).unwrap();
+    context.sealer().seal(&input.nonce, input.aad, input.data, input.extra, &mut out).unwrap();
     out
 }
 

@@ -41,7 +41,7 @@ impl Aead for AwsLc {
     }
 
     fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &[u8], out: &mut [u8]) {
-        self.context().seal(nonce, aad, data, &[], out).unwrap();
+        self.context().sealer().seal(nonce, aad, data, &[], out).unwrap();
     }
 
     fn open(&self, nonce: &[u8; 12], aad: &[u8], sealed: &[u8], out: &mut [u8]) -> bool {

@@ -27,7 +27,7 @@ fn in_miri_messages_are_sealed_opened_and_rejected() {
             {
                 let mut expected = vec![0; total + TAG_LEN];
                 let aws_lc = AeadContext::by_aws_lc(algorithm, &secret).unwrap();
-                aws_lc.seal(&[3; 12], aad, data, extra, &mut expected).unwrap();
+                aws_lc.sealer().seal(&[3; 12], aad, data, extra, &mut expected).unwrap();
                 assert_eq!(sealed, expected, "{len}");
             }
             let mut opened = vec![0; total];

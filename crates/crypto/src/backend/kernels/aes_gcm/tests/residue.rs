@@ -37,8 +37,8 @@ fn secrets_of(secret: &[u8], kernel: &Kernel, case: &Case<'_>) -> Vec<u64> {
         blocks.push(super::super::ghash::first_weight(power.to_be_bytes()));
     }
     let (mut mask, mut sealed) = ([0; TAG_LEN], vec![0; case.data.len() + TAG_LEN]);
-    aws_lc.seal(&NONCE, &[], &[], &[], &mut mask).unwrap();
-    aws_lc.seal(&NONCE, case.aad, case.data, &[], &mut sealed).unwrap();
+    aws_lc.sealer().seal(&NONCE, &[], &[], &[], &mut mask).unwrap();
+    aws_lc.sealer().seal(&NONCE, case.aad, case.data, &[], &mut sealed).unwrap();
     let (_, tag) = sealed.split_last_chunk::<TAG_LEN>().unwrap();
     blocks.push(mask);
     blocks.push((u128::from_be_bytes(mask) ^ u128::from_be_bytes(*tag)).to_be_bytes());
