@@ -3,8 +3,9 @@
 //!
 //! `virtual_hosts.rs` tests a server's credentials in detail.
 
+mod server_options;
+
 use std::sync::Arc;
-use std::time::Duration;
 
 use tercel::crypto::HashAlgorithm;
 use tercel::pki::Roots;
@@ -12,19 +13,16 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::{CertificateType, CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     ClientConfig, Credential, Padding, Policy, Question, ServerConfig,
-    certificates::{AcceptAnyPeer, Credentials, SelectCredential, VerifyPeer},
+    certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::SystemClock,
     key_log::KeyLog,
-    psk::{PreSharedKey, PreSharedKeys},
-    server::{ChooseConfig, ClientAuth, ServerConfigBuilder},
-    session::{
-        ClientMemoryStore, ClientSessionStore, ForgetSession, RotatingTickets, ServerMemoryStore,
-    },
+    psk::PreSharedKey,
+    server::ServerConfigBuilder,
+    session::{ClientMemoryStore, ClientSessionStore, RotatingTickets},
 };
 
-use crate::early_data::guard;
-use crate::fixtures::{Kind, NAME, credential, credential_for, roots};
+use crate::fixtures::{Kind, NAME, credential, roots};
 use crate::pair::Pair;
 use crate::raw_public_keys::{public, raw};
 
@@ -178,35 +176,8 @@ fn chosen() -> Policy<dyn SelectCredential> {
     Policy::Here(Arc::new(Chosen(Arc::new(credential(Kind::P256)))))
 }
 
-struct Always(Arc<ServerConfig>);
-
-impl ChooseConfig for Always {
-    fn choose_config(&self, _: &tercel::wire::ClientHello<'_>) -> Option<Arc<ServerConfig>> {
-        Some(Arc::clone(&self.0))
-    }
-}
-
-fn choosing(label: &'static [u8], tickets: &Arc<RotatingTickets>) -> Policy<dyn ChooseConfig> {
-    let tickets = Arc::clone(tickets);
-    let chosen = plain_server().session_context(label).tickets(tickets).build().unwrap();
-    Policy::Here(Arc::new(Always(chosen)))
-}
-
 fn key(name: &str, secret: u8) -> PreSharedKey {
     PreSharedKey::external(name.as_bytes(), &[secret; 32], HashAlgorithm::Sha256).unwrap()
-}
-
-fn finder(name: &str, secret: u8) -> Policy<dyn tercel::psk::FindPreSharedKey> {
-    Policy::Here(Arc::new(PreSharedKeys::new([key(name, secret)])))
-}
-
-/// A client that sends a certificate on request.
-fn client_with_certificate() -> ClientConfigBuilder {
-    plain_client().credential(credential(Kind::P256))
-}
-
-fn client_with_raw_key() -> ClientConfigBuilder {
-    plain_client().credential(raw(Kind::P384))
 }
 
 fn other_roots() -> Roots {
@@ -216,14 +187,6 @@ fn other_roots() -> Roots {
     let mut roots = Roots::new();
     roots.add_pem(params.self_signed(&key).unwrap().pem().as_bytes()).unwrap();
     roots
-}
-
-fn demanding(builder: ServerConfigBuilder) -> ServerConfigBuilder {
-    builder.client_auth(ClientAuth::Optional, roots())
-}
-
-fn unverified(builder: ServerConfigBuilder) -> ServerConfigBuilder {
-    demanding(builder).verify_resumed(false)
 }
 
 const P256: &[SignatureScheme] = &[SignatureScheme::ECDSA_SECP256R1_SHA256];
@@ -296,9 +259,9 @@ macro_rules! quic_entries {
 
 pub(crate) fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
     let mut entries: Vec<Entry<ServerConfigBuilder>> = common_entries!(server_option);
-    entries.extend(server_identity_entries(tickets));
-    entries.extend(client_certificate_entries());
-    entries.extend(server_resumption_entries());
+    entries.extend(server_options::identity_options(tickets));
+    entries.extend(server_options::client_certificate_options());
+    entries.extend(server_options::resumption_options());
     #[cfg(feature = "quic")]
     entries.extend(quic_entries!(server_option));
     #[cfg(feature = "ech")]
@@ -311,159 +274,6 @@ pub(crate) fn server_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<Server
         server_option("ech_backend", false, same, |b| b.ech_backend(true)),
     ]);
     entries
-}
-
-/// Options for the identity of the server, and for the clients that it serves.
-fn server_identity_entries(tickets: &Arc<RotatingTickets>) -> Vec<Entry<ServerConfigBuilder>> {
-    let own = |kind| credential_for(kind, &[NAME]);
-    let (one, other) = (Arc::clone(tickets), Arc::clone(tickets));
-    vec![
-        server_option("alpn", false, |b| b.alpn(&["a"]), |b| b.alpn(&["b"]))
-            .with_client(|| plain_client().alpn(&["a", "b"])),
-        server_option("signature_schemes", true, demanding, |b| {
-            demanding(b).signature_schemes(NOT_P256)
-        })
-        .with_client(client_with_certificate),
-        server_entry(
-            "credential",
-            true,
-            move |b| b.credential(own(Kind::P256)),
-            |b| b.credential(credential_for(Kind::P256, &[OTHER])),
-        ),
-        server_entry(
-            "credentials",
-            true,
-            |b| b.credentials(chosen()).session_context(b"x"),
-            |b| b.credentials(chosen()),
-        ),
-        server_entry(
-            "replaceable_credentials",
-            true,
-            |b| b.replaceable_credentials(Arc::new(Credentials::new(vec![credential(Kind::P256)]))),
-            |b| {
-                let other = credential_for(Kind::P256, &[OTHER]);
-                b.replaceable_credentials(Arc::new(Credentials::new(vec![other])))
-            },
-        ),
-        server_option("require_known_name", true, same, ServerConfigBuilder::require_known_name)
-            .with_client(|| {
-                ClientConfig::builder()
-                    .verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
-                    .session_context(b"any")
-            })
-            .name(OTHER),
-        server_entry(
-            "choose_config",
-            true,
-            move |b| b.choose_config(choosing(b"one", &one)),
-            move |b| b.choose_config(choosing(b"two", &other)),
-        ),
-        server_entry(
-            "pre_shared_keys",
-            true,
-            |b| b.pre_shared_keys([key("a", 1)]),
-            |b| b.pre_shared_keys([key("a", 2)]),
-        )
-        .with_client(|| ClientConfig::builder().pre_shared_keys([key("a", 1)]))
-        .versions(TLS13),
-        server_entry(
-            "find_pre_shared_key",
-            true,
-            |b| b.find_pre_shared_key(finder("a", 1)),
-            |b| b.find_pre_shared_key(finder("b", 1)),
-        )
-        .with_client(|| ClientConfig::builder().pre_shared_keys([key("a", 1)]))
-        .versions(TLS13),
-        server_option("prefer_client_order", false, same, |b| b.prefer_client_order(true)),
-        server_option("ignore_unknown_alpn", false, same, |b| b.ignore_unknown_alpn(true)),
-        server_option("acknowledge_server_name", false, same, |b| b.acknowledge_server_name(false)),
-        server_option("compress_certificates_ahead", false, same, |b| {
-            b.compress_certificates_ahead(true)
-        }),
-    ]
-}
-
-/// Options for the server's requirements on clients.
-fn client_certificate_entries() -> Vec<Entry<ServerConfigBuilder>> {
-    vec![
-        server_option("client_auth", true, demanding, |b| {
-            b.client_auth(ClientAuth::Required, roots())
-        })
-        .with_client(client_with_certificate),
-        server_option("client_verifier", true, demanding, |b| {
-            b.client_verifier(ClientAuth::Optional, Policy::Here(Arc::new(Refuses)))
-        })
-        .with_client(client_with_certificate),
-        server_option(
-            "client_raw_keys",
-            true,
-            |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)]),
-            |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P256)]),
-        )
-        .with_client(client_with_raw_key),
-        server_option("client_authorities", false, demanding, |b| {
-            demanding(b).client_authorities(vec![b"a name".to_vec()])
-        })
-        .with_client(client_with_certificate),
-        server_option(
-            "client_certificate_types",
-            true,
-            |b| demanding(b).client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)]),
-            |b| {
-                demanding(b)
-                    .client_raw_keys(ClientAuth::Optional, vec![public(Kind::P384)])
-                    .client_certificate_types(&[X509])
-            },
-        )
-        .with_client(client_with_raw_key),
-        server_option("request_ocsp", true, unverified, |b| unverified(b).request_ocsp(true))
-            .with_client(client_with_certificate),
-        server_option("request_signed_certificate_timestamps", true, unverified, |b| {
-            unverified(b).request_signed_certificate_timestamps(true)
-        })
-        .with_client(client_with_certificate),
-        server_option("verify_resumed", true, demanding, unverified)
-            .with_client(client_with_certificate),
-        server_option("store_only_certificate_digests", true, unverified, |b| {
-            unverified(b).store_only_certificate_digests(true)
-        })
-        .with_client(client_with_certificate),
-    ]
-}
-
-/// Options for the server's resumption of sessions.
-fn server_resumption_entries() -> Vec<Entry<ServerConfigBuilder>> {
-    vec![
-        server_option("tickets", true, same, |b| {
-            b.tickets(Arc::new(RotatingTickets::new(UnixTime::now()).unwrap()))
-        }),
-        server_option("without_tickets", true, same, ServerConfigBuilder::without_tickets),
-        server_option("session_store", true, same, |b| {
-            b.without_tickets().session_store(Policy::Here(Arc::new(ServerMemoryStore::new(10))))
-        }),
-        server_option("session_lifetime", false, same, |b| {
-            b.session_lifetime(Duration::from_secs(1))
-        }),
-        server_option("ticket_counts", false, same, |b| b.ticket_counts(1, 0)),
-        server_option(
-            "session_context",
-            true,
-            |b| b.session_context(b"one"),
-            |b| b.session_context(b"two"),
-        ),
-        server_option("early_data", false, same, |b| b.early_data(1000, guard())),
-        server_option(
-            "freshness_window",
-            true,
-            |b| b.early_data(1000, guard()),
-            |b| b.early_data(1000, guard()).freshness_window(Duration::from_secs(10)),
-        ),
-        server_option("forget_session", false, same, |b| {
-            let reported: Arc<dyn ForgetSession> = Arc::new(|_: &[u8; 32]| {});
-            b.forget_session(reported)
-        }),
-        server_option("resumption_across_names", false, same, |b| b.resumption_across_names(true)),
-    ]
 }
 
 pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
