@@ -110,7 +110,7 @@ typedef uint64_t (*tercel_clock_function)(void *context);
 
 // Whether a configuration or a connection uses approved cryptography of a validated module only:
 // TERCEL_FIPS_CERTIFIED, TERCEL_FIPS_IN_PROCESS, or the first rule that is broken. docs/fips.md
-// has the rules. 0 is a rule without a number here.
+// has the rules. 0 is a rule of a later version.
 typedef uint64_t tercel_fips;
 
 // What tercel_connection_open found.
@@ -488,8 +488,20 @@ typedef uint64_t tercel_rejection;
 // The option TERCEL_OPTION_FIPS is off.
 #define TERCEL_FIPS_NOT_ENFORCED 27
 
-// The connection was restored from saved keys.
+// The connection was restored from saved keys. The C interface cannot do this.
 #define TERCEL_FIPS_RESTORED 28
+
+// The traffic keys were exported to another record layer. The C interface cannot do this.
+#define TERCEL_FIPS_EXPORTED 29
+
+// Tickets are sealed outside of the library. The C interface cannot do this.
+#define TERCEL_FIPS_TICKET_SEALER 30
+
+// Encrypted ClientHello is used. The C interface does not have it.
+#define TERCEL_FIPS_ECH 31
+
+// QUIC is used. The C interface does not have it.
+#define TERCEL_FIPS_QUIC 32
 
 // Receive more bytes, append them to the input, and advance again. At the end of the transport's
 // input, call tercel_handshake_end_of_input.

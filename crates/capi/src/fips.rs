@@ -1,15 +1,17 @@
 //! FIPS 140-3: the module, and the status of configurations and connections.
 
 use core::ffi::{CStr, c_char};
+use core::mem::discriminant;
 use core::ptr;
 use std::ffi::CString;
 use std::sync::OnceLock;
 
 use tercel::fips::{FipsReason, FipsStatus, fips_module};
+use tercel::wire::{CipherSuite, NamedGroup, SignatureScheme};
 
 /// Whether a configuration or a connection uses approved cryptography of a validated module only:
 /// TERCEL_FIPS_CERTIFIED, TERCEL_FIPS_IN_PROCESS, or the first rule that is broken. docs/fips.md
-/// has the rules. 0 is a rule without a number here.
+/// has the rules. 0 is a rule of a later version.
 pub type Fips = u64;
 
 /// Only approved cryptography is used, and the module has a certificate.
@@ -40,8 +42,38 @@ pub const TERCEL_FIPS_PRE_SHARED_KEYS: Fips = 25;
 pub const TERCEL_FIPS_KEY_LOG: Fips = 26;
 /// The option TERCEL_OPTION_FIPS is off.
 pub const TERCEL_FIPS_NOT_ENFORCED: Fips = 27;
-/// The connection was restored from saved keys.
+/// The connection was restored from saved keys. The C interface cannot do this.
 pub const TERCEL_FIPS_RESTORED: Fips = 28;
+/// The traffic keys were exported to another record layer. The C interface cannot do this.
+pub const TERCEL_FIPS_EXPORTED: Fips = 29;
+/// Tickets are sealed outside of the library. The C interface cannot do this.
+pub const TERCEL_FIPS_TICKET_SEALER: Fips = 30;
+/// Encrypted ClientHello is used. The C interface does not have it.
+pub const TERCEL_FIPS_ECH: Fips = 31;
+/// QUIC is used. The C interface does not have it.
+pub const TERCEL_FIPS_QUIC: Fips = 32;
+
+/// The number of each reason. A reason with a value has an arbitrary one here, since only variants
+/// are compared. A test checks that no variant is missing.
+const REASONS: [(Fips, FipsReason); 17] = [
+    (TERCEL_FIPS_NOT_BUILT, FipsReason::NotBuilt),
+    (TERCEL_FIPS_MODULE_OFF, FipsReason::ModuleOff),
+    (TERCEL_FIPS_CIPHER_SUITE, FipsReason::CipherSuite(CipherSuite(0))),
+    (TERCEL_FIPS_GROUP, FipsReason::Group(NamedGroup(0))),
+    (TERCEL_FIPS_SIGNATURE_SCHEME, FipsReason::SignatureScheme(SignatureScheme(0))),
+    (TERCEL_FIPS_EXTENDED_MAIN_SECRET, FipsReason::ExtendedMainSecret),
+    (TERCEL_FIPS_VERIFIER, FipsReason::Verifier),
+    (TERCEL_FIPS_SIGNER, FipsReason::Signer),
+    (TERCEL_FIPS_CREDENTIAL_CHAIN, FipsReason::CredentialChain),
+    (TERCEL_FIPS_PRE_SHARED_KEYS, FipsReason::PreSharedKeys),
+    (TERCEL_FIPS_KEY_LOG, FipsReason::KeyLog),
+    (TERCEL_FIPS_NOT_ENFORCED, FipsReason::NotEnforced),
+    (TERCEL_FIPS_RESTORED, FipsReason::Restored),
+    (TERCEL_FIPS_EXPORTED, FipsReason::Exported),
+    (TERCEL_FIPS_TICKET_SEALER, FipsReason::TicketSealer),
+    (TERCEL_FIPS_ECH, FipsReason::Ech),
+    (TERCEL_FIPS_QUIC, FipsReason::Quic),
+];
 
 /// Returns the version of the cryptographic module of FIPS 140-3 that this library uses, or NULL if
 /// it uses none. The text remains valid.
@@ -60,35 +92,51 @@ pub(crate) fn number(status: FipsStatus) -> Fips {
         FipsStatus::No(reason) => reason,
         _ => return 0,
     };
-    match reason {
-        FipsReason::NotBuilt => TERCEL_FIPS_NOT_BUILT,
-        FipsReason::ModuleOff => TERCEL_FIPS_MODULE_OFF,
-        FipsReason::CipherSuite(_) => TERCEL_FIPS_CIPHER_SUITE,
-        FipsReason::Group(_) => TERCEL_FIPS_GROUP,
-        FipsReason::SignatureScheme(_) => TERCEL_FIPS_SIGNATURE_SCHEME,
-        FipsReason::ExtendedMainSecret => TERCEL_FIPS_EXTENDED_MAIN_SECRET,
-        FipsReason::Verifier => TERCEL_FIPS_VERIFIER,
-        FipsReason::Signer => TERCEL_FIPS_SIGNER,
-        FipsReason::CredentialChain => TERCEL_FIPS_CREDENTIAL_CHAIN,
-        FipsReason::PreSharedKeys => TERCEL_FIPS_PRE_SHARED_KEYS,
-        FipsReason::KeyLog => TERCEL_FIPS_KEY_LOG,
-        FipsReason::NotEnforced => TERCEL_FIPS_NOT_ENFORCED,
-        FipsReason::Restored => TERCEL_FIPS_RESTORED,
-        // The C interface has no other tickets, no Encrypted ClientHello and no QUIC.
-        _ => 0,
-    }
+    let same = |row: &&(Fips, FipsReason)| discriminant(&row.1) == discriminant(&reason);
+    REASONS.iter().find(same).map_or(0, |(number, _)| *number)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::status::tests::variants;
+
+    #[test]
+    fn each_reason_has_a_number_of_its_own() {
+        let names: Vec<_> = REASONS
+            .iter()
+            .map(|(_, reason)| {
+                let text = format!("{reason:?}");
+                text.split('(').next().unwrap().to_owned()
+            })
+            .collect();
+        let variants = variants("tls/src/fips.rs", "FipsReason");
+        assert_eq!(names.iter().collect::<BTreeSet<_>>(), variants.iter().collect());
+        let numbers: BTreeSet<_> = REASONS.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers.len(), variants.len());
+        for (number_of, reason) in REASONS {
+            assert_eq!(number(FipsStatus::No(reason)), number_of);
+        }
+        // The value of a reason does not matter.
+        let group = FipsReason::Group(NamedGroup::X25519);
+        assert_eq!(number(FipsStatus::No(group)), TERCEL_FIPS_GROUP);
+    }
 
     #[test]
     fn each_status_has_a_number() {
+        for variant in variants("tls/src/fips.rs", "FipsStatus") {
+            let status = match variant.as_str() {
+                "Certified" => FipsStatus::Certified,
+                "InProcess" => FipsStatus::InProcess,
+                "No" => FipsStatus::No(FipsReason::KeyLog),
+                other => panic!("FipsStatus::{other} has no number"),
+            };
+            assert_ne!(number(status), 0, "{variant}");
+        }
         assert_eq!(number(FipsStatus::Certified), TERCEL_FIPS_CERTIFIED);
         assert_eq!(number(FipsStatus::InProcess), TERCEL_FIPS_IN_PROCESS);
-        assert_eq!(number(FipsStatus::No(FipsReason::KeyLog)), TERCEL_FIPS_KEY_LOG);
-        assert_eq!(number(FipsStatus::No(FipsReason::Quic)), 0);
         assert_eq!(tercel_fips_module().is_null(), !cfg!(feature = "fips"));
     }
 }

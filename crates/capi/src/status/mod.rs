@@ -3,7 +3,7 @@
 pub mod codes;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use core::ffi::{CStr, c_char};
 use core::fmt::Display;

@@ -12,7 +12,7 @@ fn source(path: &str) -> String {
 }
 
 /// The names of an enum's variants, from its source text.
-fn variants(path: &str, name: &str) -> Vec<String> {
+pub(crate) fn variants(path: &str, name: &str) -> Vec<String> {
     let text = source(path);
     let (_, body) = text.split_once(&format!("pub enum {name} {{\n")).unwrap();
     let (body, _) = body.split_once("\n}").unwrap();
