@@ -2,7 +2,8 @@
 # Tests the feature `fips`: docs/fips.md. AWS-LC's FIPS module needs Go, CMake and Perl; without them this script prints a
 # line that begins with `absent:` and succeeds.
 # usage: tools/test-fips.sh          unit tests and tests of tercel-crypto, unit tests and `exchange` of tercel
-#        tools/test-fips.sh --all    all tests of these crates, then a check of every crate that has the feature
+#        tools/test-fips.sh --all    all tests of these crates, of the C interface and the program, then a check of every
+#                                    crate that has the feature
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,6 +25,8 @@ if [ "${1:-}" = --all ]; then
     cargo check --no-default-features --features fips -p tercel-tokio -p tercel-hyper -p tercel-postgres \
         -p tercel-quinn -p tercel-native-tls -p tercel-fleet -p tercel-proxy -p tercel-capi
     cargo test -p tercel-cli --no-default-features --features fips,http3,redis,test-authority
+    cargo test -p tercel-capi --no-default-features --features fips,brotli,native-roots,zlib
+    tools/test-c-fips.sh
     exit 0
 fi
 targets=(--lib --test exchange)
