@@ -129,9 +129,10 @@ fuzz-smoke SECONDS="10":
 bogo DIR TESTS="" *FLAGS="":
     tools/bogo.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
-# Run BoringSSL's test runner against AWS-LC's FIPS module; the arguments are those of `bogo`.
-bogo-fips DIR TESTS="" *FLAGS="":
-    tools/bogo.sh --fips {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
+# Run BoringSSL's test runner on AWS-LC's FIPS module: with the feature, then with the option, whose differences are
+# those of conformance/bogo/fips-tests.txt. TESTS is a file of names, by default the core tests.
+bogo-fips DIR TESTS="conformance/bogo/core-tests.txt" *FLAGS="":
+    tools/bogo-fips.sh {{ quote(DIR) }} {{ quote(TESTS) }} {{ FLAGS }}
 
 # Run BoringSSL's test runner with the shim in C; the arguments are those of `bogo`.
 bogo-c DIR TESTS="" *FLAGS="":

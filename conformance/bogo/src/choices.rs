@@ -39,7 +39,7 @@ pub(crate) fn groups(
             }
             joins = options.curves_flags.get(position) == Some(&1);
         }
-        return Ok(Some(in_order(classes, &theirs)));
+        return Ok(Some(approved(options, in_order(classes, &theirs), &NOT_APPROVED_GROUPS)));
     }
     Ok(match options.policy {
         Some(options::Policy::Fips202205) => {
@@ -68,9 +68,15 @@ pub(crate) fn server_groups(options: &Options) -> Vec<NamedGroup> {
 /// group and the best group with ML-KEM.
 pub(crate) fn key_shares(options: &Options) -> Result<Option<Vec<NamedGroup>>, Unsupported> {
     if let Some(shares) = &options.key_shares {
-        return known_groups(shares).map(Some);
+        let shares = approved(options, known_groups(shares)?, &NOT_APPROVED_GROUPS);
+        // The library would refuse them, because they are not among its groups.
+        let refused = shares.iter().find(|share| NOT_APPROVED_GROUPS.contains(share));
+        return match refused.filter(|_| options.fips) {
+            Some(group) => Err(Unsupported::NotFips(format!("key_shares: {group}"))),
+            None => Ok(Some(shares)),
+        };
     }
-    let groups = known_groups(&options.curves)?;
+    let groups = approved(options, known_groups(&options.curves)?, &NOT_APPROVED_GROUPS);
     let best = |post_quantum: bool| {
         let place = groups.iter().position(|group| POST_QUANTUM.contains(group) == post_quantum);
         place.filter(|_| groups.first().is_some_and(|first| !HYBRIDS.contains(first)))
@@ -126,13 +132,33 @@ pub(crate) fn suites(
     let theirs: Vec<CipherSuite> =
         hello.iter().flat_map(|hello| hello.cipher_suites.iter()).collect();
     // The string does not affect TLS 1.3.
-    let mut suites = TLS13.to_vec();
+    let mut tls13 = TLS13.to_vec();
     if !has_fast_aes() {
-        suites.rotate_right(1);
+        tls13.rotate_right(1);
     }
-    suites.extend(in_order(classes, &theirs));
+    let mut suites = approved(options, tls13, &NOT_APPROVED_SUITES);
+    suites.extend(approved(options, in_order(classes, &theirs), &NOT_APPROVED_SUITES));
     Ok(Some(suites))
 }
+
+/// With the option `fips`, removes the values that it does not allow from a list, unless no other
+/// is left: then the library refuses the list.
+fn approved<T: PartialEq>(options: &Options, mut list: Vec<T>, not_approved: &[T]) -> Vec<T> {
+    if options.fips && !list.iter().all(|item| not_approved.contains(item)) {
+        list.retain(|item| !not_approved.contains(item));
+    }
+    list
+}
+
+/// The groups of the library that are not approved in the sense of FIPS 140-3.
+const NOT_APPROVED_GROUPS: [NamedGroup; 2] = [NamedGroup::X25519, NamedGroup::MLKEM1024];
+
+/// The cipher suites of the library that are not approved in the sense of FIPS 140-3.
+const NOT_APPROVED_SUITES: [CipherSuite; 3] = [
+    CipherSuite::TLS_CHACHA20_POLY1305_SHA256,
+    CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+];
 
 const TLS13: [CipherSuite; 3] = [
     CipherSuite::TLS_AES_128_GCM_SHA256,
@@ -258,6 +284,17 @@ mod tests {
         assert_eq!(with(|o| o.max_version = 0x0303), all[1..]);
         assert_eq!(with(|o| o.min_version = 0x0304), all[..1]);
         assert!(with(|o| o.max_version = 0x0302).is_empty());
+    }
+
+    #[test]
+    fn the_option_fips_restricts_lists() {
+        let mut options = Options { curves: vec![29, 23], ..Options::default() };
+        let both = [NamedGroup::X25519, NamedGroup::SECP256R1];
+        assert_eq!(groups(&options, None).ok().flatten().unwrap(), both);
+        options.fips = true;
+        assert_eq!(groups(&options, None).ok().flatten().unwrap(), both[1..]);
+        options.curves = vec![29];
+        assert_eq!(groups(&options, None).ok().flatten().unwrap(), both[..1]);
     }
 
     #[test]

@@ -138,7 +138,11 @@ impl Setup {
         let store: Arc<dyn ClientSessionStore> = Arc::new(FixedSession(session));
         let config = (**builder).clone().session_store(store).early_data(true);
         // Whether the server is still trusted does not matter here.
-        let config = config.verify_resumed(false).verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+        let mut config = config.verify_resumed(false);
+        // The option `fips` does not allow this verifier.
+        if !self.application.options.fips {
+            config = config.verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
+        }
         let config = config.build().map_err(unsupported)?;
         if self.application.options.quic {
             return FirstFlight::over_quic(&config, name);
@@ -186,6 +190,7 @@ macro_rules! common {
     ($builder:expr, $options:expr, $application:expr, $hello:expr) => {{
         let (options, sessions) = ($options, &$application.sessions);
         let mut builder = $builder
+            .fips(options.fips)
             .versions(&versions(options))
             .clock(Arc::clone(&sessions.clock) as Arc<dyn Clock>)
             .tolerate_truncation(!options.check_close_notify)
@@ -234,7 +239,7 @@ fn client(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     builder = runner_only::client(builder, options)?;
     // A client with pre-shared keys accepts certificates as well only if it has to verify them.
     if application.pre_shared_keys.is_empty() || options.verify_peer {
-        builder = builder.verifier(slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>));
+        builder = builder.verifier(verifier(options, application));
     }
     if options.no_ticket {
         builder = builder.without_resumption();
@@ -266,7 +271,7 @@ fn server(options: &Options, application: &Arc<Application>) -> Result<SideConfi
     }
     let host = Arc::new(ConfigSelector { application: Arc::clone(application) });
     let choose = slot(options, Arc::clone(&host) as _);
-    let mut greeting = ServerConfig::builder().choose_config(choose);
+    let mut greeting = ServerConfig::builder().choose_config(choose).fips(options.fips);
     // BoringSSL confirms the ClientHello of a client-facing server without an option.
     greeting = match ech::keys(options)? {
         Some(keys) => greeting.ech(keys),
@@ -305,7 +310,7 @@ pub(crate) fn server_config(
         || matches!(options.policy, Some(Cnsa202407 | Cnsa1 | Cnsa2));
     let mut builder = common!(ServerConfig::builder(), options, application, hello)
         .alpn(protocols)
-        .client_verifier(demand, slot(options, Arc::clone(application) as Arc<dyn VerifyPeer>))
+        .client_verifier(demand, verifier(options, application))
         .prefer_client_order(!own_order)
         .acknowledge_server_name(!options.no_server_name_ack)
         .verify_resumed(options.reverify_on_resume)
@@ -349,6 +354,12 @@ fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
 }
 
+/// The policy for the peer's certificates. The option `fips` does not allow to ask the application.
+fn verifier(options: &Options, application: &Arc<Application>) -> Policy<dyn VerifyPeer> {
+    let verifier = Arc::clone(application) as Arc<dyn VerifyPeer>;
+    if options.fips { Policy::Here(verifier) } else { slot(options, verifier) }
+}
+
 /// Parses a list of protocol names in the format of the extension.
 fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unsupported> {
     let mut names = Vec::new();
@@ -363,6 +374,7 @@ fn protocols(mut list: &[u8]) -> Result<Vec<Vec<u8>>, Unsupported> {
 /// A configuration error means that the library lacks a feature, or that the flags conflict.
 fn unsupported(error: ConfigError) -> Unsupported {
     match error {
+        ConfigError::NotFips(reason) => Unsupported::NotFips(reason.to_string()),
         ConfigError::QuicWithoutAlpn => Unsupported::Refused(":NO_APPLICATION_PROTOCOL:"),
         ConfigError::NoVersion | ConfigError::QuicWithoutTls13 => {
             Unsupported::Refused(":NO_SUPPORTED_VERSIONS_ENABLED:")

@@ -40,7 +40,9 @@ fn load(
     let key = key.map_err(|_| malformed("-key-file"))?;
     let key = SigningKey::from_der(key.secret_der()).map_err(unusable_key)?;
     let unusable = |error| Unsupported::Unimplemented(format!("this credential ({error:?})"));
-    let (here, outside) = if options.asynchronous { (None, Some(key)) } else { (Some(key), None) };
+    // The option `fips` does not allow keys outside of the library.
+    let is_outside = options.asynchronous && !options.fips;
+    let (here, outside) = if is_outside { (None, Some(key)) } else { (Some(key), None) };
     let credential = if from.raw_public_key {
         let keys = here.iter().chain(&outside);
         let public = keys.map(SigningKey::public_key_spki).next().unwrap_or_default().into();

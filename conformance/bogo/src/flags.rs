@@ -35,6 +35,8 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
         "-quic-early-data-context",
         Take(|o, v| put(&mut o.quic_early_data_context, Some(v.to_vec()))),
     ),
+    // Of `tools/bogo.sh --fips`, not of the runner.
+    ("-fips", Set(|o| o.fips = true)),
     // Flags for negotiation.
     ("-no-tls12", Set(|o| o.no_tls12 = true)),
     ("-no-tls13", Set(|o| o.no_tls13 = true)),

@@ -100,6 +100,7 @@ fn report(failure: Failure) -> ExitCode {
         Failure::Unexpected(what) => eprintln!("{what}"),
         Failure::Transport(error) => eprintln!("transport: {error}"),
         Failure::Unsupported(Unsupported::Refused(token)) => eprintln!("{token}"),
+        Failure::Unsupported(Unsupported::NotFips(reason)) => eprintln!(":NOT_FIPS: {reason}"),
         Failure::Unsupported(Unsupported::Malformed(flag)) => {
             eprintln!("cannot read the value of {flag}");
         }

