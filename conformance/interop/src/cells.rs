@@ -45,6 +45,10 @@ pub(crate) enum Fault {
     NoCommonVersion,
     NoClientCertificate,
     UnknownClientAuthority,
+    /// The peer offers or accepts nothing that the option `fips` of the subject allows.
+    NotApproved,
+    /// The peer is a TLS 1.2 server without the extended main secret, which the option requires.
+    NoExtendedMainSecret,
 }
 
 /// One test of the subject against a peer.
@@ -67,6 +71,7 @@ pub(crate) struct Cell {
 }
 
 impl Fault {
+    /// The faults for any subject.
     const ALL: [Self; 6] = [
         Self::Expired,
         Self::OtherName,
@@ -77,7 +82,10 @@ impl Fault {
     ];
 
     pub(crate) fn refused_by_client(self) -> bool {
-        matches!(self, Self::Expired | Self::OtherName | Self::UnknownAuthority)
+        matches!(
+            self,
+            Self::Expired | Self::OtherName | Self::UnknownAuthority | Self::NoExtendedMainSecret
+        )
     }
 
     /// The alert descriptions that RFC 9846 6.2 and RFC 5246 7.2.2 allow, for an alert that is sent
@@ -92,6 +100,8 @@ impl Fault {
             // The alert is unknown_ca. If the client has no certificate of the authorities that the
             // server named, it sends none, and the alert is handshake_failure.
             Self::UnknownClientAuthority => &[48, 40],
+            // handshake_failure; RFC 7627 5.3
+            Self::NotApproved | Self::NoExtendedMainSecret => &[40],
         }
     }
 
@@ -104,10 +114,13 @@ impl Fault {
             Self::OtherName => &[&["localhost"], &["other.example"]],
             Self::UnknownAuthority => &[&["unknown", "untrusted", "not trusted"]],
             Self::NoCommonVersion => &[&["version", "alert"]],
+            Self::NoExtendedMainSecret => &[&["extended main secret"]],
             // Some servers send an alert, and others only close the connection.
             Self::NoClientCertificate | Self::UnknownClientAuthority => {
                 &[&["alert", "closed", "ended", "eof", "reset", "truncat"]]
             }
+            // wolfSSL sends a HelloRetryRequest without a group.
+            Self::NotApproved => &[&["alert", "closed", "ended", "eof", "helloretryrequest"]],
         }
     }
 
@@ -119,6 +132,8 @@ impl Fault {
             Self::NoCommonVersion => "no-common-version",
             Self::NoClientCertificate => "no-client-certificate",
             Self::UnknownClientAuthority => "unknown-client-ca",
+            Self::NotApproved => "not-approved",
+            Self::NoExtendedMainSecret => "no-extended-main-secret",
         }
     }
 }
@@ -200,6 +215,46 @@ pub(crate) fn cells(subject: &Abilities, peer: &Abilities) -> Vec<Cell> {
         }
         cells.extend(retry(peer, role));
         cells.extend(refusals(peer, role));
+    }
+    cells
+}
+
+/// The cells for a subject with the option `fips`. A peer that has nothing but ChaCha20-Poly1305 or
+/// X25519, or in TLS 1.2 no extended main secret, has to be refused. With this suite, the subject
+/// itself does not start.
+pub(crate) fn with_fips(mut cells: Vec<Cell>, peer: &Abilities) -> Vec<Cell> {
+    let has_chacha20 =
+        |cell: &Cell| cell.suite.is_some_and(|suite| suite.name.contains("CHACHA20"));
+    cells.retain(|cell| cell.limited_by == LimitedBy::Peer || !has_chacha20(cell));
+    for cell in cells.iter_mut().filter(|cell| has_chacha20(cell)) {
+        cell.fault = Some(Fault::NotApproved);
+    }
+    let roles = [(Role::Serve, peer.connects), (Role::Connect, peer.serves)];
+    if !peer.has_extended_main_secret {
+        cells.retain(|cell| cell.version != Version::Tls12);
+        for (role, _) in roles.into_iter().filter(|(_, possible)| *possible) {
+            let fault = match role {
+                Role::Serve => Fault::NotApproved,
+                Role::Connect => Fault::NoExtendedMainSecret,
+            };
+            let plain = Cell::plain(role, Version::Tls12, Key::P256);
+            cells.push(Cell { fault: Some(fault), ..plain });
+        }
+    }
+    let Some(x25519) = peer.groups.iter().find(|group| group.name == "x25519") else {
+        return cells;
+    };
+    for (role, _) in roles.into_iter().filter(|(_, possible)| *possible && peer.limits_group) {
+        for &version in &peer.versions {
+            let as_server = role == Role::Connect && version == Version::Tls12;
+            if as_server && !peer.limits_server_group {
+                continue;
+            }
+            // In TLS 1.2 the client's groups limit ECDSA keys as well (RFC 8422 5.1).
+            let plain = Cell::plain(role, version, Key::Rsa2048);
+            let fault = Some(Fault::NotApproved);
+            cells.push(Cell { group: Some(x25519), fault, ..plain });
+        }
     }
     cells
 }
@@ -410,9 +465,26 @@ mod tests {
     }
 
     #[test]
+    fn with_fips_chacha20_and_x25519_are_refused() {
+        let mut peer = Abilities::usual(true);
+        peer.limits_group = true;
+        let cells = with_fips(cells(&peer, &peer), &peer);
+        let refused = |name: &str| {
+            let named = |cell: &&Cell| {
+                let suite = cell.suite.is_some_and(|suite| suite.name.contains(name));
+                suite || (cell.suite.is_none() && cell.group.is_some_and(|g| g.name == name))
+            };
+            let named: Vec<_> = cells.iter().filter(named).filter(|cell| !cell.retry).collect();
+            assert!(named.iter().all(|cell| cell.fault == Some(Fault::NotApproved)), "{name}");
+            named.len()
+        };
+        assert!(refused("CHACHA20") >= 4 && refused("x25519") == 4);
+    }
+
+    #[test]
     fn names_are_unique() {
         let usual = Abilities::usual(true);
-        let cells = cells(&usual, &usual);
+        let cells = with_fips(cells(&usual, &usual), &usual);
         let mut names: Vec<_> =
             cells.iter().map(|cell| format!("{:?} {cell}", cell.role)).collect();
         names.sort();

@@ -338,12 +338,15 @@ fn requests_client_certificate(feature: Feature) -> bool {
     matches!(feature, Feature::RawKey(Owner::Client) | Feature::RecordSizeLimit(Owner::Server))
 }
 
-/// The peer is limited to the version of the feature; the subject keeps its defaults.
+/// The peer is limited to the version of the feature, and the client to the group of the cell, if
+/// it has one; the subject otherwise keeps its defaults.
 fn limits(cell: FeatureCell, peer: bool) -> Limits {
-    if !peer {
-        return Limits::default();
+    let is_client = peer == (cell.role == Role::Serve);
+    Limits {
+        version: peer.then(|| cell.feature.version()),
+        group: cell.client_group.filter(|_| is_client),
+        ..Limits::default()
     }
-    Limits { version: Some(cell.feature.version()), ..Limits::default() }
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

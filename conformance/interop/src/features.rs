@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::cells::Role;
-use crate::parameters::Version;
+use crate::parameters::{Group, Version, group};
 
 /// A protocol feature, with its variants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +71,8 @@ pub(crate) enum Owner {
 pub(crate) struct FeatureCell {
     pub(crate) role: Role,
     pub(crate) feature: Feature,
+    /// The client's only group, if it is limited.
+    pub(crate) client_group: Option<&'static Group>,
 }
 
 impl Compression {
@@ -149,6 +151,19 @@ impl Feature {
             Self::Resumption(Sessions::Ticket | Sessions::Id) => Version::Tls12,
             _ => Version::Tls13,
         }
+    }
+
+    /// With the option `--fips`, the client's only group, so that its first ClientHello has a key
+    /// share that the server supports. Otherwise most connections have a retry: other clients send
+    /// a share of X25519, and Tercel sends one of X25519MLKEM768. A retry rules out early data, and
+    /// Java's server removes a session with it.
+    pub(crate) fn client_group(self, role: Role) -> Option<&'static Group> {
+        let needs_share = match (self, role) {
+            (Self::RejectedEarlyData, _) => false,
+            (_, Role::Serve) => self.has_early_data(),
+            (_, Role::Connect) => self.version() == Version::Tls13,
+        };
+        group("secp256r1").filter(|_| needs_share)
     }
 
     /// Whether the feature is tested on connections that offer the session of the previous

@@ -44,6 +44,7 @@ mod run;
 use cells::{Cell, Role};
 use features::{Feature, FeatureCell};
 use matrix::Matrix;
+use parameters::Version;
 use programs::{BUILT_OPENSSL, Botan, Curl, Driver, GnuTls, Nss, OpenSsl, Program, Tercel};
 use run::Setting;
 use tercel_harness::folder::TemporaryFolder;
@@ -54,6 +55,9 @@ use tercel_harness::program;
 /// unnoticed. This is the count for OpenSSL, curl, GnuTLS, Go, Python, Node and Java of Debian 12.
 /// The other programs may be absent.
 const MINIMUM: usize = 605;
+
+/// [`MINIMUM`] with `--fips`.
+const MINIMUM_FIPS: usize = 496;
 
 /// A failed cell runs a second time, because some programs and time limits depend on how busy the
 /// machine is. If more cells than this pass only the second time, the whole run fails, because that
@@ -92,7 +96,7 @@ struct Options {
     /// Only print the names of the cells
     #[arg(long)]
     list: bool,
-    /// Start `tercel serve` and `tercel connect` with --fips, and omit cells that are then refused
+    /// Start `tercel` with --fips: what it does not approve must be refused
     #[arg(long, conflicts_with = "stand_in")]
     fips: bool,
     /// Run this peer instead of Tercel, to test the harness itself
@@ -110,19 +114,19 @@ fn main() -> Result<ExitCode> {
     keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
     // Cells of pre-shared keys use the key options of `tercel`, which a substitute does not have.
     // With --fips there are no pre-shared keys.
-    let runs_plain_tercel = options.stand_in.is_none() && !options.fips;
-    keys.retain(|_| runs_plain_tercel);
+    let runs_tercel = options.stand_in.is_none();
+    keys.retain(|_| runs_tercel && !options.fips);
     // Cells of post-handshake authentication use options of `tercel`, which a substitute does not
     // have.
     let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
         .into_iter()
-        .filter(|_| runs_plain_tercel)
+        .filter(|_| runs_tercel)
         .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
         .collect();
     let mut proxied = proxied::cells();
     proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
     // The terminator has no substitute.
-    proxied.retain(|_| runs_plain_tercel);
+    proxied.retain(|_| runs_tercel);
     if options.list {
         for row in &table {
             println!("{}", row.name());
@@ -158,18 +162,18 @@ fn main() -> Result<ExitCode> {
     }
     for cell in &late {
         let place = (post_handshake_auth::CATEGORY, cell.peer(), cell.role);
-        let run = || cell.run(&tercel, &setting, options.peers.as_deref());
+        let run = || cell.run(&tercel, options.fips, &setting, options.peers.as_deref());
         tally.count(&cell.to_string(), place, cell.present(), run);
     }
     if !proxied.is_empty() {
-        let place = proxied::ProxySetup::start(&tercel, folder.path())?;
+        let place = proxied::ProxySetup::start(&tercel, options.fips, folder.path())?;
         for cell in &proxied {
             let field = (proxied::CATEGORY, cell.client.name(), Role::Serve);
             tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
         }
     }
-    let is_whole = options.filter.is_empty() && !options.fips;
-    let minimum = options.minimum.unwrap_or(if is_whole { MINIMUM } else { 0 });
+    let whole = if options.fips { MINIMUM_FIPS } else { MINIMUM };
+    let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { whole } else { 0 });
     Ok(tally.conclude(&peers, minimum))
 }
 
@@ -182,7 +186,10 @@ fn table<'p>(
     peers
         .iter()
         .flat_map(|peer| {
-            let cells = cells::cells(subject.abilities(), peer.abilities());
+            let mut cells = cells::cells(subject.abilities(), peer.abilities());
+            if options.fips {
+                cells = cells::with_fips(cells, peer.abilities());
+            }
             let all = options.full || !SHORTENED.contains(&peer.name());
             let cells = cells.into_iter().filter(move |cell| all || cell.is_usual());
             let plain = cells.map(Kind::Handshake);
@@ -195,14 +202,19 @@ fn table<'p>(
                 Role::Connect => peers.serves,
             };
             let features = roles.iter().filter(possible).flat_map(|&role| {
-                let features = peer.features(role).into_iter();
-                features.map(move |feature| Kind::Feature(FeatureCell { role, feature }))
+                let features = peer.features(role).into_iter().filter(|feature| {
+                    let is_refused = options.fips && !peers.has_extended_main_secret;
+                    !(is_refused && feature.version() == Version::Tls12)
+                });
+                features.map(move |feature| {
+                    let client_group = feature.client_group(role).filter(|_| options.fips);
+                    Kind::Feature(FeatureCell { role, feature, client_group })
+                })
             });
             let kinds: Vec<_> = plain.chain(features).collect();
             kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
         .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
-        .filter(|row| !options.fips || !row.name().contains("CHACHA20"))
         .collect()
 }
 

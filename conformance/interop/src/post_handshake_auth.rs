@@ -114,10 +114,11 @@ impl PostHandshakeAuthCell {
         }
     }
 
-    /// Runs the cell. The error states the fault.
+    /// Runs the cell, with the option `--fips` or without it. The error states the fault.
     pub(crate) fn run(
         &self,
         subject: &Path,
+        fips: bool,
         setting: &Setting,
         built: Option<&Path>,
     ) -> Result<()> {
@@ -127,7 +128,7 @@ impl PostHandshakeAuthCell {
             (Peer::BuiltOpenSsl, Some(built)) => built.join(BUILT_OPENSSL).canonicalize()?,
             _ => "openssl".into(),
         };
-        let programs = Programs { cell: self, subject, setting, openssl };
+        let programs = Programs { cell: self, subject, fips, setting, openssl };
         let mut processes = Processes {
             server: Process::start(programs.server(port)?)?,
             client: Process::start(programs.client(relay.port())?)?,
@@ -150,19 +151,27 @@ impl PostHandshakeAuthCell {
 struct Programs<'a> {
     cell: &'a PostHandshakeAuthCell,
     subject: &'a Path,
+    fips: bool,
     setting: &'a Setting,
     openssl: PathBuf,
 }
 
 impl Programs<'_> {
+    /// A command of the subject.
+    fn subject(&self, name: &str) -> Command {
+        let mut command = Command::new(self.subject);
+        command.arg(name).args(self.fips.then_some("--fips"));
+        command
+    }
+
     fn server(&self, port: u16) -> Result<Command> {
         let own = self.setting.pki.server(Key::P256);
         let roots = self.setting.pki.client_roots();
         let mut command;
         match (self.cell.role, self.cell.peer) {
             (Role::Serve, _) => {
-                command = Command::new(self.subject);
-                command.arg("serve").arg("--listen").arg(format!("127.0.0.1:{port}"));
+                command = self.subject("serve");
+                command.arg("--listen").arg(format!("127.0.0.1:{port}"));
                 command.args(["--echo", "--client-auth", "later", "--client-ca"]).arg(roots);
                 command.arg("--cert").arg(own.certificate).arg("--key").arg(own.key);
             }
@@ -191,8 +200,8 @@ impl Programs<'_> {
         let mut command;
         match (self.cell.role, self.cell.peer, own) {
             (Role::Connect, _, own) => {
-                command = Command::new(self.subject);
-                command.arg("connect").arg(format!("127.0.0.1:{port}")).arg("--ca").arg(roots);
+                command = self.subject("connect");
+                command.arg(format!("127.0.0.1:{port}")).arg("--ca").arg(roots);
                 command.args(["--name", SERVER_NAME, "--post-handshake-auth"]);
                 if let Some(own) = own {
                     command.arg("--cert").arg(own.certificate).arg("--key").arg(own.key);

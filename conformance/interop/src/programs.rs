@@ -193,6 +193,8 @@ pub(crate) struct Abilities {
     pub(crate) resumes_authenticated: bool,
     /// Whether the TLS 1.2 server accepts client keys of another type than its own.
     pub(crate) accepts_other_keys: bool,
+    /// Whether the program has the extended main secret (RFC 7627).
+    pub(crate) has_extended_main_secret: bool,
     /// Whether `limits_group` also holds for the TLS 1.2 server.
     pub(crate) limits_server_group: bool,
     /// Whether the client has an option for a client certificate.
@@ -243,6 +245,7 @@ impl Abilities {
             checks_addresses: true,
             resumes_authenticated: true,
             accepts_other_keys: true,
+            has_extended_main_secret: true,
             limits_server_group: true,
             has_client_certificates: true,
             requests_certificates: true,

@@ -132,7 +132,8 @@ impl fmt::Display for ProxiedCell {
 }
 
 impl ProxySetup {
-    pub(crate) fn start(tercel: &Path, folder: &Path) -> Result<Self> {
+    /// Starts the terminator, with the option `fips` or without it.
+    pub(crate) fn start(tercel: &Path, fips: bool, folder: &Path) -> Result<Self> {
         let folder = folder.join("proxied");
         fs::create_dir(&folder)?;
         let authority = Authority::new("Proxied", Key::P256)?;
@@ -150,6 +151,7 @@ impl ProxySetup {
         let here = folder.display();
         let text = format!(
             "workers = 2
+fips = {fips}
 [admin]
 address = \"{admin}\"
 [[listener]]

@@ -368,7 +368,8 @@ impl<'a> Processes<'a> {
     fn check_alert(&self, fault: Fault, connection: usize) -> Result<()> {
         let by_client = fault.refused_by_client();
         let refused_by_subject = by_client == (self.cell.role == Role::Connect);
-        let in_plaintext = self.cell.version == Version::Tls12 || fault == Fault::NoCommonVersion;
+        let before_keys = matches!(fault, Fault::NoCommonVersion | Fault::NotApproved);
+        let in_plaintext = self.cell.version == Version::Tls12 || before_keys;
         if !refused_by_subject || !in_plaintext {
             return Ok(());
         }

@@ -107,7 +107,9 @@ impl Driver {
 
     /// Erlang's `ssl`.
     pub(crate) fn erlang(folder: &Path) -> Self {
-        Self::new("erlang", prepare_erlang(folder).unwrap_or_default())
+        let mut driver = Self::new("erlang", prepare_erlang(folder).unwrap_or_default());
+        driver.abilities.has_extended_main_secret = false;
+        driver
     }
 
     /// wolfSSL, by a driver in C.
