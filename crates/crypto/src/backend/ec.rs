@@ -3,8 +3,9 @@
 //! This module has key pairs, public points in uncompressed form, ECDH, and ECDSA. See
 //! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
 //!
-//! The FIPS module approves ECDH and ECDSA only by the EVP interface, which costs more. With the
-//! feature `fips` each key therefore has a container of that interface.
+//! The FIPS module approves ECDH and ECDSA only by the EVP interface. ECDH costs the same by it, and
+//! uses it in every build. ECDSA costs more, and uses it with the feature `fips`: docs/fips.md has
+//! the figures.
 
 #[cfg(feature = "fips")]
 mod approved_operations;
@@ -80,8 +81,7 @@ impl Curve {
 /// A public or a private key on one of the curves.
 pub(crate) struct EcKey {
     key: Handle<lc::EC_KEY>,
-    /// A container with a reference to `key`.
-    #[cfg(feature = "fips")]
+    /// A container with a reference to `key`, for the EVP interface.
     container: Handle<lc::EVP_PKEY>,
     curve: Curve,
 }
@@ -215,13 +215,26 @@ impl EcKey {
         check(i32::from(written == out.len()), CryptoError::Internal)
     }
 
+    /// The x coordinate of this private key times the peer's point; `out` must have
+    /// [`Curve::field_len`] bytes.
+    pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
+        assert!(out.len() == self.curve.field_len());
+        let peer = Self::from_point(self.curve, peer, CryptoError::InvalidShare)?;
+        let (context, mut len) = (self.container.context()?, out.len());
+        // SAFETY: the context and both keys are valid, and the context takes its own reference to
+        // the peer's key; `out` is passed with its length.
+        unsafe {
+            check(lc::EVP_PKEY_derive_init(context.as_ptr()), CryptoError::Internal)?;
+            let code = lc::EVP_PKEY_derive_set_peer(context.as_ptr(), peer.container.as_ptr());
+            check(code, CryptoError::InvalidShare)?;
+            let code = lc::EVP_PKEY_derive(context.as_ptr(), out.as_mut_ptr(), &raw mut len);
+            check(code, CryptoError::InvalidShare)?;
+        }
+        if len == out.len() { Ok(()) } else { Err(CryptoError::InvalidShare) }
+    }
+
     fn new(key: Handle<lc::EC_KEY>, curve: Curve) -> Result<Self, CryptoError> {
-        Ok(Self {
-            #[cfg(feature = "fips")]
-            container: approved_operations::container(&key)?,
-            key,
-            curve,
-        })
+        Ok(Self { container: container(&key)?, key, curve })
     }
 
     fn empty(curve: Curve) -> Result<Self, CryptoError> {
@@ -230,6 +243,18 @@ impl EcKey {
             Handle::new(lc::EC_KEY_new_by_curve_name(curve.nid()), CryptoError::Internal)?
         };
         Self::new(key, curve)
+    }
+}
+
+/// A container with a reference to a key.
+fn container(key: &Handle<lc::EC_KEY>) -> Result<Handle<lc::EVP_PKEY>, CryptoError> {
+    // SAFETY: the container is null, or new and ours; the key is valid, and the container takes
+    // its own reference to it.
+    unsafe {
+        let container = Handle::new(lc::EVP_PKEY_new(), CryptoError::Internal)?;
+        let code = lc::EVP_PKEY_set1_EC_KEY(container.as_ptr(), key.as_ptr());
+        check(code, CryptoError::Internal)?;
+        Ok(container)
     }
 }
 

@@ -1,30 +1,11 @@
-//! ECDH, and ECDSA of a digest, by the functions for `EC_KEY`.
+//! ECDSA of a digest, by the functions for `EC_KEY`.
 
 use super::super::{append, check, lc};
-use super::{EcKey, decode_point};
+use super::EcKey;
 use crate::algorithm::HashAlgorithm;
 use crate::error::CryptoError;
 
 impl EcKey {
-    /// The x coordinate of this private key times the peer's point; `out` must have
-    /// [`Curve::field_len`](super::Curve::field_len) bytes.
-    pub(crate) fn agree(&self, peer: &[u8], out: &mut [u8]) -> Result<(), CryptoError> {
-        assert!(out.len() == self.curve.field_len());
-        let peer = decode_point(self.curve, peer, CryptoError::InvalidShare)?;
-        // SAFETY: the objects are valid and of one group; `out` is passed with its length; without
-        // a derivation function the coordinate is copied out.
-        let written = unsafe {
-            lc::ECDH_compute_key(
-                out.as_mut_ptr().cast(),
-                out.len(),
-                peer.as_ptr(),
-                self.key.as_ptr(),
-                None,
-            )
-        };
-        check(i32::from(usize::try_from(written) == Ok(out.len())), CryptoError::InvalidShare)
-    }
-
     /// Appends an ECDSA signature of a digest, in DER.
     pub(crate) fn sign(
         &self,
