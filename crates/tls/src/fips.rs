@@ -34,8 +34,8 @@ pub enum FipsStatus {
     /// Only approved cryptography is used, and the module has a certificate: [`fips_module`]
     /// returns its number.
     Certified,
-    /// Only approved cryptography is used, and the validation of the module is in process: there is
-    /// no certificate yet.
+    /// Only approved cryptography is used, and the validation of the module's line is in process:
+    /// there is no certificate yet, and `docs/fips.md` says which version was submitted.
     InProcess,
     /// A rule is broken: this reason.
     No(FipsReason),
