@@ -35,7 +35,7 @@ pub(crate) const FLAGS: &[(&str, Kind)] = &[
         "-quic-early-data-context",
         Take(|o, v| put(&mut o.quic_early_data_context, Some(v.to_vec()))),
     ),
-    // Of `tools/bogo.sh --fips`, not of the runner.
+    // A flag that `tools/bogo-fips.sh` adds.
     ("-fips", Set(|o| o.fips = true)),
     // Flags for negotiation.
     ("-no-tls12", Set(|o| o.no_tls12 = true)),

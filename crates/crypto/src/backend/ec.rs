@@ -3,9 +3,9 @@
 //! This module has key pairs, public points in uncompressed form, ECDH, and ECDSA. See
 //! `key_exchange.rs`, `signing_key.rs` and `public_key.rs` above.
 //!
-//! The FIPS module approves ECDH and ECDSA only by the EVP interface. ECDH costs the same by it, and
-//! uses it in every build. ECDSA costs more, and uses it with the feature `fips`: docs/fips.md has
-//! the figures.
+//! The FIPS module approves ECDH and ECDSA only by the EVP interface. ECDH costs the same by it,
+//! and uses it in every build. ECDSA costs more, and uses it with the feature `fips`: docs/fips.md
+//! has the figures.
 
 #[cfg(feature = "fips")]
 mod approved_operations;
