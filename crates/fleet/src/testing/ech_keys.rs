@@ -188,8 +188,8 @@ async fn public_names_are_checked_before_keys_are_used() {
 fn unusable_sets_are_refused() {
     let key = || Key::generate("cover.example", 0).unwrap();
     let error = |keys: &[_]| EchKeySet::new(keys, UnixTime::now()).unwrap_err().to_string();
-    assert!(error(&[]).contains("no ECH key is for retries"));
-    assert!(error(&[(key(), Retry::AcceptOnly)]).contains("no ECH key is for retries"));
+    assert!(error(&[]).contains("no ECH key is to be sent"));
+    assert!(error(&[(key(), Retry::AcceptOnly)]).contains("no ECH key is to be sent"));
     let many: Vec<_> = (0..17).map(|_| (key(), Retry::Send)).collect();
     assert!(error(&many).contains("more than 16 ECH keys"));
     let long = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "a".repeat(61));
