@@ -1,4 +1,4 @@
-//! Sessions of a server: sealed in tickets under keys of the context, or kept in its cache. Both
+//! Sessions of a server: sealed in tickets under keys of the context, or kept in its cache. Tickets
 //! contain the result of the verification of the client, too, which OpenSSL keeps in a session.
 
 use core::ffi::c_long;
@@ -14,7 +14,7 @@ use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
 use crate::objects::digest::{fill_random, sha256};
-use crate::session::cache::{Known, Lookup, Removed, Sessions};
+use crate::session::cache::{Lookup, Place, Sessions};
 use crate::session::{Added, Session};
 
 /// The length of the ticket keys as programs know them: a name of 16 bytes, and two secrets of 32.
@@ -51,29 +51,6 @@ impl ContextTickets {
     /// The cache, for sessions without a ticket.
     pub(crate) fn cache(&self) -> &Arc<ContextStore> {
         &self.cache
-    }
-
-    /// Adds a session of a server to the cache, with its object. `None`: it is there already, or it
-    /// cannot be resumed, such as that of a ticket. Otherwise the sessions that made room for it.
-    pub(crate) fn add(&self, session: &Arc<Session>) -> Option<Vec<Removed>> {
-        let (id, content, end) = {
-            let fields = session.fields();
-            if !fields.is_resumable() || fields.is_removed {
-                return None;
-            }
-            let (result, version) = (fields.verify_result, fields.version);
-            let content = content(&fields.core, result, version, &Added::of(&fields));
-            (fields.id.clone(), content, fields.time.saturating_add(fields.timeout))
-        };
-        if self.cache.has(&id) {
-            return None;
-        }
-        Some(self.cache.insert(&id, content, end, Some(Arc::clone(session))))
-    }
-
-    /// Keeps a session that is in the cache with its object.
-    pub(crate) fn keep(&self, session: &Arc<Session>) {
-        self.cache.keep(session);
     }
 
     /// The sealer for sessions with this lifetime. `None` if the keys cannot be used.
@@ -171,14 +148,10 @@ pub(crate) struct Questions {
     pub(crate) version: fn() -> Option<ProtocolVersion>,
     /// What the program has added to the session that is issued now.
     pub(crate) added: fn() -> Added,
-    /// The session of the handshake, if the program has added something to it.
-    pub(crate) touched: fn() -> Option<Arc<Session>>,
     /// Whether a session may be issued now: in a ticket, or in a cache.
     pub(crate) may_issue: fn(bool) -> bool,
     /// Whether a session may be resumed that was found, with what the program has added to it.
     pub(crate) may_use: fn(Added) -> bool,
-    /// Whether this session of a cache may be resumed.
-    pub(crate) may_use_whole: fn(&Arc<Session>) -> bool,
     /// Whether a ticket may be used. `None` as the version: it could not be opened.
     pub(crate) may_use_ticket: fn(&[u8], Option<u16>) -> bool,
     /// Whether the program wants the ticket that was used to be replaced.
@@ -194,10 +167,8 @@ static QUESTIONS: OnceLock<Questions> = OnceLock::new();
 const WITHOUT_CONNECTION: Questions = Questions {
     version: || None,
     added: Added::default,
-    touched: || None,
     may_issue: |_| true,
     may_use: |_| true,
-    may_use_whole: |_| true,
     may_use_ticket: |_, _| true,
     renews_ticket: || false,
     issued: |_| (),
@@ -306,7 +277,7 @@ impl TicketSealer for SealedWithResult {
     }
 }
 
-/// The cache of a context, whose sessions contain the result of the verification.
+/// The cache of a context.
 ///
 /// Dropping a session can call functions of the program, so what is removed is returned, and
 /// dropped without the lock.
@@ -328,54 +299,29 @@ impl ContextStore {
         locked(&self.sessions).len()
     }
 
-    fn has(&self, id: &[u8]) -> bool {
-        locked(&self.sessions).has(id)
-    }
-
     fn most(&self) -> usize {
         usize::try_from(self.size.load(Relaxed)).unwrap_or(0)
     }
 
-    /// Adds a session of the step that this thread runs. Returns those that made room for it.
-    pub(crate) fn put(&self, id: &[u8], session: &[u8], expires: UnixTime) -> Vec<Removed> {
-        let content = with_result(session);
-        let end = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX);
-        self.insert(id, content, end, (questions().touched)())
-    }
-
-    fn insert(
-        &self,
-        id: &[u8],
-        content: Zeroizing<Vec<u8>>,
-        end: i64,
-        object: Option<Arc<Session>>,
-    ) -> Vec<Removed> {
-        let mut sessions = locked(&self.sessions);
-        let removed = if sessions.has(id) { Vec::new() } else { sessions.make_room(self.most()) };
-        let replaced = sessions.add(id, content, end);
-        if let Some(object) = object {
-            let end = Self::end(&object).unwrap_or(end);
-            sessions.keep(id, object, end);
-        }
-        drop(sessions);
-        drop(replaced);
-        removed
-    }
-
-    /// The end of a session whose lifetime the program has set.
-    fn end(object: &Session) -> Option<i64> {
-        let fields = object.fields();
-        fields.is_limited.then_some(fields.time.saturating_add(fields.timeout))
-    }
-
-    /// Keeps a session of the cache with its object.
-    fn keep(&self, session: &Arc<Session>) {
+    /// Adds a session. `None`: this object is here already, or it cannot be resumed.
+    pub(crate) fn add(&self, session: &Arc<Session>) -> Option<Place> {
         let (id, end) = {
             let fields = session.fields();
-            (fields.id.clone(), fields.time.saturating_add(fields.timeout))
+            if !fields.is_resumable() || fields.is_removed {
+                return None;
+            }
+            (fields.id.clone(), fields.end())
         };
-        let old = locked(&self.sessions).keep(&id, Arc::clone(session), end);
-        drop(old);
+        locked(&self.sessions).add(&id, session, end, self.most())
+    }
+
+    /// Takes notice of another end of a session.
+    pub(crate) fn set_end(&self, session: &Arc<Session>) {
+        let (id, end) = {
+            let fields = session.fields();
+            (fields.id.clone(), fields.end())
+        };
+        locked(&self.sessions).set_end(&id, session, end);
     }
 
     /// Looks up a session, which has been removed if it has expired.
@@ -383,20 +329,12 @@ impl ContextStore {
         locked(&self.sessions).get(id, i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// Takes the session from an entry, if it may be resumed.
-    pub(crate) fn usable(known: &Known) -> Option<Vec<u8>> {
-        let found = without_result(known.content.to_vec())?;
-        let object = known.object.as_ref();
-        let is_usable = object.is_none_or(|session| (questions().may_use_whole)(session));
-        is_usable.then_some(found.session)
-    }
-
-    pub(crate) fn remove(&self, id: &[u8]) -> Option<Removed> {
+    pub(crate) fn remove(&self, id: &[u8]) -> Option<Arc<Session>> {
         locked(&self.sessions).remove(id)
     }
 
     /// Removes the sessions whose lifetime ends before `time`; all of them for `None`.
-    pub(crate) fn remove_ended(&self, time: Option<i64>) -> Vec<Removed> {
+    pub(crate) fn remove_ended(&self, time: Option<i64>) -> Vec<Arc<Session>> {
         locked(&self.sessions).remove_ended(time)
     }
 }
@@ -404,6 +342,7 @@ impl ContextStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Fields;
 
     #[test]
     fn tickets_keep_the_result_of_verification() {
@@ -454,22 +393,26 @@ mod tests {
         let tickets = ContextTickets::new().unwrap();
         let (cache, now) = (tickets.cache(), UnixTime::now());
         cache.size.store(2, Relaxed);
-        let put = |name: &str, seconds: u64| {
-            let end = Duration::from_secs(now.as_secs() + seconds);
-            cache.put(name.as_bytes(), b"session", UnixTime::since_unix_epoch(end))
+        let time = i64::try_from(now.as_secs()).unwrap();
+        let add = |name: &str, timeout: i64| {
+            let (id, core) = (name.as_bytes().to_vec(), vec![1].into());
+            let fields = Fields { id, core, time, timeout, ..Fields::default() };
+            cache.add(&Session::new(fields)).unwrap().removed
         };
-        assert!(put("a", 60).is_empty());
-        assert!(put("b", 30).is_empty());
+        assert!(add("a", 60).is_empty());
+        assert!(add("b", 30).is_empty());
         // A session that is replaced needs no more room.
-        assert!(put("a", 60).is_empty());
-        let removed = put("c", 40);
-        assert!(removed.iter().map(|each| &*each.id).eq([b"b"]));
+        assert!(add("a", 60).is_empty());
+        let removed = add("c", 40);
+        assert!(removed.iter().map(|each| each.fields().id.clone()).eq([b"b"]));
         assert_eq!(cache.len(), 2);
         assert!(matches!(cache.get(b"a", now), Lookup::Found(_)));
         assert!(matches!(cache.get(b"b", now), Lookup::Unknown));
         // Without a limit.
         cache.size.store(0, Relaxed);
-        assert!(put("d", 1).is_empty());
+        assert!(add("d", 1).is_empty());
         assert_eq!(cache.len(), 3);
+        // A session that cannot be resumed.
+        assert!(cache.add(&Session::new(Fields::default())).is_none());
     }
 }

@@ -17,18 +17,33 @@ use crate::sys::x509::V_OK;
 const NO_AUTO_CLEAR: u32 = 0x80;
 
 impl Ssl {
-    /// Takes the parameters of the connection, and passes its sessions to the program.
+    /// The handshake is complete, and its last messages are sent.
     pub(super) fn connected(&self, connection: Box<Connection>) {
-        let info = &connection.info;
-        let context = &self.session_context;
-        let counters = &context.counters;
-        if info.resumed {
+        let counters = &self.session_context.counters;
+        if connection.info.resumed {
             counters.hits.count();
         }
-        match self.side.get() {
-            Some(Side::Server) => counters.accept_good.count(),
-            _ => counters.connect_good.count(),
+        let is_server = self.side.get() == Some(Side::Server);
+        match is_server {
+            true => counters.accept_good.count(),
+            false => counters.connect_good.count(),
         }
+        if self.early.writes.get() {
+            // A blocked write of early data is not continued by other data, which arrives also if
+            // the server refuses early data.
+            self.unsent.borrow_mut().forget_write();
+        }
+        self.stage.replace(Stage::Connected(connection));
+        self.report_done();
+        if is_server {
+            self.remove_ended_sessions();
+        }
+    }
+
+    /// Takes the parameters of the connection, whose last messages are not sent yet: they may
+    /// contain the name of a session, which is in the cache when the client learns it. Returns the
+    /// fields of the sessions that a server made.
+    pub(super) fn complete_session(&self, info: &ConnectionInfo) -> Fields {
         self.take_peer(info);
         if self.status_response.borrow().is_none() {
             self.status_response.replace(info.ocsp_response.clone());
@@ -90,17 +105,11 @@ impl Ssl {
                 }
             }
         }
-        if self.early.writes.get() {
-            // A blocked write of early data is not continued by other data, which arrives also if
-            // the server refuses early data.
-            self.unsent.borrow_mut().forget_write();
-        }
-        self.stage.replace(Stage::Connected(connection));
-        self.report_done();
-        self.deliver_made(&made_with, resumes);
         if is_server {
-            self.remove_ended_sessions();
+            // It is that of the connection, for functions of the program that see it now, too.
+            self.received_session.set(true);
         }
+        made_with
     }
 
     /// Removes the sessions that have expired, after each 256 handshakes, as OpenSSL does.

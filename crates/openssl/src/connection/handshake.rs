@@ -201,7 +201,10 @@ impl Ssl {
                     let unknown = V_ERR_UNSPECIFIED.into();
                     self.verify_result.set(self.found_result.get().unwrap_or(unknown));
                 }
+                let resumes = connection.info.resumed && self.side.get() == Some(Side::Server);
+                let fields = self.complete_session(&connection.info);
                 self.step.replace(Some(Next::Connected(connection)));
+                self.deliver_made(&fields, resumes);
                 Ok(None)
             }
             Some(Ok(step)) if self.unsent.borrow().is_empty() => Ok(Some(step)),

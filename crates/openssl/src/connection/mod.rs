@@ -27,7 +27,7 @@ pub(crate) mod writing;
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tercel::message_tap::HandshakeValues;
 use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
@@ -68,8 +68,10 @@ pub(crate) struct Ssl {
     /// Decrypted data that no read has taken.
     pub(crate) plaintext: RefCell<reading::Plaintext>,
     pub(crate) unsent: RefCell<Unsent>,
-    /// Sessions that a server made for its cache, each with its name.
+    /// Sessions that a server made, and that are not in its cache yet.
     pub(crate) made: RefCell<Vec<tap::MadeSession>>,
+    /// The sessions of this connection whose names the client knows.
+    pub(crate) issued: RefCell<Vec<Weak<Session>>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.
@@ -145,6 +147,7 @@ impl Ssl {
             plaintext: RefCell::default(),
             unsent: RefCell::default(),
             made: RefCell::default(),
+            issued: RefCell::default(),
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
@@ -241,7 +244,11 @@ impl Ssl {
     pub(crate) fn with_info<T>(&self, body: impl FnOnce(&ConnectionInfo) -> T) -> Option<T> {
         match &mut *self.stage.borrow_mut() {
             Stage::Connected(connection) => Some(body(&connection.info)),
-            Stage::Handshake(handshake) => handshake.early_info().map(body),
+            Stage::Handshake(handshake) => match &*self.step.borrow() {
+                // The last messages are being sent.
+                Some(Next::Connected(connection)) => Some(body(&connection.info)),
+                _ => handshake.early_info().map(body),
+            },
             _ => None,
         }
     }
@@ -262,6 +269,7 @@ impl Ssl {
         self.plaintext.take();
         self.unsent.take();
         self.made.take();
+        self.issued.take();
         self.want.set(Want::Nothing);
         self.shutdown.set(0);
         self.closed_by_peer.set(false);

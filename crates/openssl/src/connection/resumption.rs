@@ -40,6 +40,8 @@ pub(crate) struct Resumption {
     pub(super) refuses_tickets: Cell<bool>,
     /// What the program's function said about the new session.
     not_resumable: Cell<Option<bool>>,
+    /// The number of tickets of TLS 1.3 that were reported to the program.
+    pub(super) reported: Cell<usize>,
     /// Whether one of the program's functions failed.
     failed: Cell<bool>,
 }
@@ -54,6 +56,7 @@ impl Resumption {
         self.not_resumable.take();
         self.refuses_tickets.set(false);
         self.renews.set(false);
+        self.reported.set(0);
         self.failed.set(false);
         drop(self.object.take());
     }
@@ -78,10 +81,8 @@ const USE_RENEW: c_int = 4;
 pub(super) const QUESTIONS: Questions = Questions {
     version: || tap::with_current(Ssl::negotiated_version).flatten(),
     added,
-    touched: || tap::with_current(Ssl::touched_session).flatten(),
     may_issue,
     may_use,
-    may_use_whole,
     may_use_ticket,
     renews_ticket: || tap::with_current(|ssl| ssl.resumption.renews.get()).unwrap_or(false),
     issued: ticket_issued,
@@ -342,15 +343,6 @@ impl Ssl {
             self.resumption.failed.set(true);
         }
         generated != 0
-    }
-
-    /// The session of this handshake, if the program has added something to it.
-    pub(crate) fn touched_session(&self) -> Option<Arc<Session>> {
-        let known = match self.has_found() {
-            true => self.resumption.object.borrow().clone(),
-            false => self.session.borrow().clone().filter(|_| self.received_session.get()),
-        };
-        known.filter(|session| session.is_touched())
     }
 
     fn added_to_session(&self) -> Added {

@@ -19,8 +19,8 @@ use super::{resumption, tap};
 use crate::context::SESS_CACHE_SERVER;
 use crate::errors;
 use crate::objects::ticket_cipher::TicketCipher;
-use crate::session::cache::{Known, Lookup};
-use crate::session::{self, Session};
+use crate::session::Session;
+use crate::session::cache::Lookup;
 use crate::settings::callbacks::TicketKey;
 use crate::tickets::{self, ContextStore};
 
@@ -51,21 +51,19 @@ impl Cache {
         .unwrap_or(false)
     }
 
-    /// Lets the program remove its copy of a session that was taken from the cache of the context.
-    fn remove_copy(id: &[u8]) {
-        tap::with_current(|ssl| {
-            let context = &ssl.session_context;
-            if context.settings().callbacks.remove_session.is_some() {
-                let id = id.to_vec();
-                let session = Session::new(session::Fields { id, ..session::Fields::default() });
-                ssl.outside(|| context.remove_from_program(&session));
-            }
-        });
+    /// The session inside of one that was found, if it may be resumed.
+    fn usable(session: &Arc<Session>) -> Option<Vec<u8>> {
+        if !session.fields().is_resumable() || !resumption::may_use_whole(session) {
+            return None;
+        }
+        let fields = session.fields();
+        tickets::set_found(fields.verify_result);
+        Some(fields.core.to_vec())
     }
 
     /// Asks the program for a session. `once`: the program removes it, so that no other connection
     /// resumes it.
-    fn ask(id: &[u8], once: bool) -> Option<Zeroizing<Vec<u8>>> {
+    fn ask(id: &[u8], once: bool) -> Option<Vec<u8>> {
         // A program expects no longer name, and a ticket that is not a name can be longer.
         if !(1..=LONGEST_ID).contains(&id.len()) {
             return None;
@@ -92,36 +90,17 @@ impl Cache {
                 let context = &ssl.session_context;
                 ssl.outside(|| context.remove_from_program(&session));
             }
-            if !resumption::may_use_whole(&session) {
-                return None;
-            }
+            let usable = Self::usable(&session)?;
             ssl.session_context.counters.callback_hits.count();
-            let fields = session.fields();
-            tickets::set_found(fields.verify_result);
-            Some(fields.core.clone())
+            Some(usable)
         });
-        core.flatten().filter(|core| !core.is_empty())
+        core.flatten()
     }
 }
 
 impl Cache {
-    /// Adds a session to the cache of the context. Functions of the program are called for those
-    /// that make room for it.
-    fn store(&self, id: &[u8], session: &[u8], expires: UnixTime) {
-        if Self::has_mode(NO_INTERNAL_STORE) {
-            return;
-        }
-        let removed = self.0.put(id, session, expires);
-        if !removed.is_empty() {
-            tap::with_current(|ssl| {
-                let context = &ssl.session_context;
-                ssl.outside(|| context.made_room(removed));
-            });
-        }
-    }
-
     /// Looks up a session in the cache of the context.
-    fn lookup(&self, id: &[u8], now: UnixTime) -> Option<Known> {
+    fn lookup(&self, id: &[u8], now: UnixTime) -> Option<Arc<Session>> {
         if Self::has_mode(NO_INTERNAL_LOOKUP) {
             return None;
         }
@@ -129,7 +108,7 @@ impl Cache {
         let missed = |ssl: &Ssl, found: Lookup| {
             let context = &ssl.session_context;
             match found {
-                Lookup::Found(known) => return Some(known),
+                Lookup::Found(session) => return Some(session),
                 Lookup::Expired(removed) => {
                     context.counters.timeouts.count();
                     ssl.outside(|| context.after_removal(vec![removed]));
@@ -143,13 +122,12 @@ impl Cache {
 }
 
 impl ServerSessionStore for Cache {
-    fn put(&self, id: &[u8], session: Vec<u8>, expires: UnixTime) {
+    /// The session is added to the cache after the step, and before the client learns its name.
+    fn put(&self, id: &[u8], session: Vec<u8>, _: UnixTime) {
         let session = Zeroizing::new(session);
-        if !resumption::may_issue(false) {
-            return;
+        if resumption::may_issue(false) {
+            tap::add_server_session(id, &session, false);
         }
-        tap::add_server_session(id, &session);
-        self.store(id, &session, expires);
     }
 
     fn take(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
@@ -157,29 +135,35 @@ impl ServerSessionStore for Cache {
             return None;
         }
         // Only one of several threads removes the session.
-        let known = self.lookup(id, now).filter(|_| self.0.remove(id).is_some());
-        if let Some(known) = known.as_ref().and_then(ContextStore::usable) {
-            Self::remove_copy(id);
-            return Some(known);
+        let known = self.lookup(id, now).and_then(|_| self.0.remove(id));
+        if let Some((session, usable)) =
+            known.and_then(|known| Self::usable(&known).map(|usable| (known, usable)))
+        {
+            // The program removes its copy, too.
+            tap::with_current(|ssl| {
+                let context = &ssl.session_context;
+                ssl.outside(|| context.remove_from_program(&session));
+            });
+            return Some(usable);
         }
-        Self::ask(id, true).map(|core| core.to_vec())
+        Self::ask(id, true)
     }
 
     fn get(&self, id: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        let known = self.lookup(id, now).as_ref().and_then(ContextStore::usable);
-        known.or_else(|| Self::ask(id, false).map(|core| core.to_vec()))
+        let known = self.lookup(id, now).as_ref().and_then(Self::usable);
+        known.or_else(|| Self::ask(id, false))
     }
 
     fn remove(&self, id: &[u8]) {
-        drop(self.0.remove(id));
-        tap::add_removed(id);
+        tap::add_removed(id, self.0.remove(id));
     }
 }
 
 impl Ssl {
     /// A ticket with this session was made. As with OpenSSL, the program's function for new
     /// sessions is called for tickets of TLS 1.3, whose sessions get a name that no client knows;
-    /// and if the program wants to know which sessions end, they are in the cache.
+    /// and if the program wants to know which sessions end, they are in the cache. A client that
+    /// requests more tickets does not get more sessions there.
     pub(super) fn ticket_issued(&self, session: &[u8]) {
         let context = &self.session_context;
         let callbacks = context.settings().callbacks;
@@ -189,14 +173,20 @@ impl Ssl {
         if !is_wanted || !is_tls13 || mode & SESS_CACHE_SERVER == 0 {
             return;
         }
-        let id = super::completion::random_id();
-        tap::add_server_session(&id, session);
-        if callbacks.remove_session.is_some() {
-            let lifetime = u64::try_from(self.settings().session_timeout).unwrap_or(0);
-            let expires = Duration::from_secs(UnixTime::now().as_secs().saturating_add(lifetime));
-            let cache = Cache(Arc::clone(context.tickets.cache()));
-            cache.store(&id, session, UnixTime::since_unix_epoch(expires));
+        let most = if self.has_found() { 1 } else { self.settings().tickets };
+        let reported = self.resumption.reported.get();
+        if reported < most {
+            self.resumption.reported.set(reported.saturating_add(1));
+            tap::add_server_session(&super::completion::random_id(), session, true);
         }
+    }
+
+    /// Whether a session of a server enters the cache of the context. `is_sealed`: the client has
+    /// it in a ticket, so it is there only for a program that wants to know which sessions end.
+    pub(super) fn is_stored(&self, is_sealed: bool) -> bool {
+        let context = &self.session_context;
+        let is_off = context.cache_mode.load(Relaxed) & NO_INTERNAL_STORE != 0;
+        !is_off && (!is_sealed || context.settings().callbacks.remove_session.is_some())
     }
 }
 
@@ -293,6 +283,7 @@ impl TicketSealer for ProgramTickets {
 mod tests {
     use super::*;
     use crate::context::Context;
+    use crate::session;
 
     /// A program that finds each session, and never removes one.
     unsafe extern "C" fn find(

@@ -6,7 +6,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use std::ffi::CStr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tercel::key_log::KeyLog;
 use tercel::message_tap::Direction;
@@ -21,8 +21,16 @@ use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
 use crate::tickets::{self, Results};
 
-/// The name and the bytes of a session that a server made for its cache.
-pub(crate) type MadeSession = (Vec<u8>, Zeroizing<Vec<u8>>);
+/// A session that a server made.
+pub(crate) struct MadeSession {
+    id: Vec<u8>,
+    core: Zeroizing<Vec<u8>>,
+    /// Whether the client has it in a ticket, and does not know its name.
+    is_sealed: bool,
+}
+
+/// The name of a session that a server must not resume any more, and what the cache had.
+type RemovedSession = (Vec<u8>, Option<Arc<Session>>);
 
 /// A message that the program's callbacks see after the step.
 pub(crate) struct Message {
@@ -47,8 +55,7 @@ struct Left {
     key_log: Vec<Zeroizing<String>>,
     sessions: Vec<(ClientSession, UnixTime)>,
     server_sessions: Vec<MadeSession>,
-    /// Names of sessions of a server that must not be resumed any more.
-    removed: Vec<Vec<u8>>,
+    removed: Vec<RemovedSession>,
 }
 
 thread_local! {
@@ -104,16 +111,17 @@ fn leave(add: impl FnOnce(&mut Left)) {
     LEFT.with_borrow_mut(|left| add(left.get_or_insert_default()));
 }
 
-/// Adds a session that a server made for its cache.
-pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
-    let session = (id.to_vec(), Zeroizing::new(core.to_vec()));
+/// Adds a session that a server made.
+pub(crate) fn add_server_session(id: &[u8], core: &[u8], is_sealed: bool) {
+    let (id, core) = (id.to_vec(), Zeroizing::new(core.to_vec()));
+    let session = MadeSession { id, core, is_sealed };
     leave(|left| left.server_sessions.push(session));
 }
 
-/// Adds the name of a session that a server must not resume any more.
-pub(crate) fn add_removed(id: &[u8]) {
+/// Adds a session that a server must not resume any more, and that was removed from the cache.
+pub(crate) fn add_removed(id: &[u8], session: Option<Arc<Session>>) {
     if !CURRENT.get().is_null() {
-        leave(|left| left.removed.push(id.to_vec()));
+        leave(|left| left.removed.push((id.to_vec(), session)));
     }
 }
 
@@ -191,14 +199,18 @@ impl Ssl {
             self.deliver_session(&session, expires);
         }
         self.made.borrow_mut().extend(server_sessions);
-        removed.into_iter().for_each(|id| self.deliver_removed(id));
+        removed.into_iter().for_each(|removed| self.deliver_removed(removed));
     }
 
-    /// Removes a session of a server from the program's cache, too.
-    fn deliver_removed(&self, id: Vec<u8>) {
-        let own = self.session.borrow().clone().filter(|own| own.fields().id == id);
+    /// Removes a session of a server from the program's cache, too. The program receives the object
+    /// that it may have.
+    fn deliver_removed(&self, (id, known): RemovedSession) {
+        let is_it = |session: &Arc<Session>| session.fields().id == id;
+        let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
+        let issued = || self.issued.borrow().iter().filter_map(Weak::upgrade).find(is_it);
+        let known = known.or_else(issued);
         let named = || Session::new(session::Fields { id, ..session::Fields::default() });
-        self.remove_from_caches(&own.unwrap_or_else(named));
+        self.remove_from_caches(&known.unwrap_or_else(named));
     }
 
     fn remove_from_caches(&self, session: &Arc<Session>) {
@@ -262,10 +274,11 @@ impl Ssl {
         self.offer_new_session(session);
     }
 
-    /// Passes the sessions that a server made for its cache to the program, after the handshake.
+    /// Adds the sessions that a server made to the cache, and passes them to the program. As with
+    /// OpenSSL, each is in the cache when the program sees it, and before the client can use it.
     pub(crate) fn deliver_made(&self, fields: &session::Fields, resumed: bool) {
         let made = self.made.take();
-        for (index, (id, core)) in made.into_iter().enumerate() {
+        for (index, MadeSession { id, core, is_sealed }) in made.into_iter().enumerate() {
             // The first one is that of the connection, with the data of the program.
             let own = self.session.borrow().clone();
             let session = match own {
@@ -278,8 +291,15 @@ impl Ssl {
                     Session::copied(fields, own.as_deref())
                 }
             };
-            session.set_cache(self.session_context.cache());
-            self.session.replace(Some(Arc::clone(&session)));
+            let context = &self.session_context;
+            session.set_cache(context.cache());
+            drop(self.session.replace(Some(Arc::clone(&session))));
+            if !is_sealed {
+                self.issued.borrow_mut().push(Arc::downgrade(&session));
+            }
+            if self.is_stored(is_sealed) {
+                self.outside(|| context.add_session(&session));
+            }
             self.offer_new_session(session);
         }
     }

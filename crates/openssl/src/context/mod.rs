@@ -13,8 +13,7 @@ use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
 use crate::objects::list::{LentCertificates, LentNames};
 use crate::objects::store::{Parameters, Store};
-use crate::session::cache::Removed;
-use crate::session::{Fields, Session, SessionCache};
+use crate::session::{Session, SessionCache};
 use crate::settings::Settings;
 use crate::settings::remembered::Configurations;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
@@ -43,8 +42,8 @@ pub(crate) struct Context {
 impl Object for Context {}
 
 impl SessionCache for Context {
-    fn keep(&self, session: &Arc<Session>) {
-        self.tickets.keep(session);
+    fn set_end(&self, session: &Arc<Session>) {
+        self.tickets.cache().set_end(session);
     }
 }
 
@@ -112,24 +111,20 @@ impl Context {
     /// it any more. Returns whether it was in the cache.
     pub(crate) fn remove_session(self: &Arc<Self>, session: &Arc<Session>) -> bool {
         let id = session.fields().id.clone();
-        let known = self.tickets.cache().remove(&id).is_some();
+        let known = self.tickets.cache().remove(&id);
         self.remove_from_program(session);
         session.set_removed();
-        known
+        // The cache may have another object with the same name.
+        known.map(|known| known.set_removed()).is_some()
     }
 
     /// Adds a session of a server to the cache. Returns whether it was added.
     pub(crate) fn add_session(self: &Arc<Self>, session: &Arc<Session>) -> bool {
-        let removed = self.tickets.add(session);
-        let is_added = removed.is_some();
-        self.made_room(removed.unwrap_or_default());
-        is_added
-    }
-
-    /// After these sessions were removed because the cache was full.
-    pub(crate) fn made_room(self: &Arc<Self>, removed: Vec<Removed>) {
-        removed.iter().for_each(|_| self.counters.cache_full.count());
-        self.after_removal(removed);
+        let Some(place) = self.tickets.cache().add(session) else { return false };
+        place.removed.iter().for_each(|_| self.counters.cache_full.count());
+        self.after_removal(place.removed);
+        drop(place.replaced);
+        true
     }
 
     /// Removes the sessions whose lifetime ends before `time` from the cache; all for `None`.
@@ -139,17 +134,10 @@ impl Context {
     }
 
     /// Calls the program's function for sessions that were removed from the cache.
-    pub(crate) fn after_removal(self: &Arc<Self>, removed: Vec<Removed>) {
-        let has_function = self.settings().callbacks.remove_session.is_some();
-        for Removed { id, object } in removed {
-            if let Some(object) = &object {
-                object.set_removed();
-            }
-            if has_function {
-                let id = id.to_vec();
-                let named = || Session::new(Fields { id, ..Fields::default() });
-                self.remove_from_program(&object.unwrap_or_else(named));
-            }
+    pub(crate) fn after_removal(self: &Arc<Self>, removed: Vec<Arc<Session>>) {
+        for session in removed {
+            session.set_removed();
+            self.remove_from_program(&session);
         }
     }
 

@@ -12,9 +12,8 @@ functions! {
     fn SSL_CTX_add_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(session) = (unsafe { crate::entry::object(session) }) else { return FAIL };
-        let is_added = context.add_session(&session);
         session.set_cache(context.cache());
-        c_int::from(is_added)
+        c_int::from(context.add_session(&session))
     }
     fn SSL_CTX_remove_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty.

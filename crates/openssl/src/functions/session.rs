@@ -64,20 +64,14 @@ functions! {
         session.fields().time
     }
     fn SSL_SESSION_set_time(session: &Session; time: c_long) -> c_long = 0 => {
-        let mut fields = session.fields();
-        (fields.time, fields.is_limited) = (time, true);
-        drop(fields);
-        session.touch();
+        session.limit(|fields| fields.time = time);
         time
     }
     fn SSL_SESSION_get_timeout(session: &Session;) -> c_long = 0 => {
         session.fields().timeout
     }
     fn SSL_SESSION_set_timeout(session: &Session; timeout: c_long) -> c_long = 0 => {
-        let mut fields = session.fields();
-        (fields.timeout, fields.is_limited) = (timeout, true);
-        drop(fields);
-        session.touch();
+        session.limit(|fields| fields.timeout = timeout);
         1
     }
     fn SSL_SESSION_get_protocol_version(session: &Session;) -> c_int = 0 => {

@@ -4,8 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
 use super::Session;
 
 /// The sessions by their names.
@@ -18,30 +16,27 @@ pub(crate) struct Sessions {
 }
 
 struct Entry {
-    content: Zeroizing<Vec<u8>>,
     place: (i64, u64),
-    object: Option<Arc<Session>>,
-}
-
-/// A session as it is in the cache.
-pub(crate) struct Known {
-    pub(crate) content: Zeroizing<Vec<u8>>,
-    /// The object to which the program has added something.
-    pub(crate) object: Option<Arc<Session>>,
-}
-
-/// A session that was removed. Dropping its object can call functions of the program.
-pub(crate) struct Removed {
-    pub(crate) id: Arc<[u8]>,
-    pub(crate) object: Option<Arc<Session>>,
+    /// The object that the program's functions receive, too. Dropping it can call functions of the
+    /// program.
+    session: Arc<Session>,
 }
 
 /// The result of looking up a session.
 pub(crate) enum Lookup {
-    Found(Known),
+    Found(Arc<Session>),
     /// The lifetime has ended, so the session was removed.
-    Expired(Removed),
+    Expired(Arc<Session>),
     Unknown,
+}
+
+/// The result of adding a session.
+#[derive(Default)]
+pub(crate) struct Place {
+    /// Another object with the same name, which was here.
+    pub(crate) replaced: Option<Arc<Session>>,
+    /// The sessions that made room.
+    pub(crate) removed: Vec<Arc<Session>>,
 }
 
 impl Sessions {
@@ -50,7 +45,7 @@ impl Sessions {
     }
 
     /// Removes sessions until less than `most` remain; 0 is no limit. Returns those removed.
-    pub(crate) fn make_room(&mut self, most: usize) -> Vec<Removed> {
+    fn make_room(&mut self, most: usize) -> Vec<Arc<Session>> {
         let mut removed = Vec::new();
         while most > 0 && self.len() >= most {
             let Some((_, id)) = self.by_end.pop_first() else { break };
@@ -59,39 +54,38 @@ impl Sessions {
         removed
     }
 
-    /// Adds a session that expires at `end`. One with the same name is replaced, and returned.
+    /// Adds a session that expires at `end`, to at most `most` with it. `None`: this object is
+    /// here already.
     pub(crate) fn add(
         &mut self,
         id: &[u8],
-        content: Zeroizing<Vec<u8>>,
+        session: &Arc<Session>,
         end: i64,
-    ) -> Option<Removed> {
+        most: usize,
+    ) -> Option<Place> {
+        if self.by_id.get(id).is_some_and(|known| Arc::ptr_eq(&known.session, session)) {
+            return None;
+        }
         let replaced = self.remove(id);
+        let removed = self.make_room(most);
         let id: Arc<[u8]> = id.into();
         let place = (end, self.added);
         self.added = self.added.wrapping_add(1);
         self.by_end.insert(place, Arc::clone(&id));
-        self.by_id.insert(id, Entry { content, place, object: None });
-        replaced
+        self.by_id.insert(id, Entry { place, session: Arc::clone(session) });
+        Some(Place { replaced, removed })
     }
 
-    pub(crate) fn has(&self, id: &[u8]) -> bool {
-        self.by_id.contains_key(id)
-    }
-
-    /// Keeps a session that is here with its object, until `end`. Returns the object before.
-    pub(crate) fn keep(
-        &mut self,
-        id: &[u8],
-        object: Arc<Session>,
-        end: i64,
-    ) -> Option<Arc<Session>> {
-        let entry = self.by_id.get_mut(id)?;
+    /// Sets the end of a session, if this object is here.
+    pub(crate) fn set_end(&mut self, id: &[u8], session: &Arc<Session>, end: i64) {
+        let Some(entry) = self.by_id.get_mut(id) else { return };
+        if !Arc::ptr_eq(&entry.session, session) {
+            return;
+        }
         if let Some(id) = self.by_end.remove(&entry.place) {
             entry.place.0 = end;
             self.by_end.insert(entry.place, id);
         }
-        entry.object.replace(object)
     }
 
     pub(crate) fn get(&mut self, id: &[u8], now: i64) -> Lookup {
@@ -101,21 +95,18 @@ impl Sessions {
                 Some(removed) => Lookup::Expired(removed),
                 None => Lookup::Unknown,
             },
-            Some(entry) => Lookup::Found(Known {
-                content: entry.content.clone(),
-                object: entry.object.clone(),
-            }),
+            Some(entry) => Lookup::Found(Arc::clone(&entry.session)),
         }
     }
 
-    pub(crate) fn remove(&mut self, id: &[u8]) -> Option<Removed> {
-        let (id, entry) = self.by_id.remove_entry(id)?;
+    pub(crate) fn remove(&mut self, id: &[u8]) -> Option<Arc<Session>> {
+        let entry = self.by_id.remove(id)?;
         self.by_end.remove(&entry.place);
-        Some(Removed { id, object: entry.object })
+        Some(entry.session)
     }
 
     /// Removes the sessions whose lifetime ends before `time`; all of them for `None`.
-    pub(crate) fn remove_ended(&mut self, time: Option<i64>) -> Vec<Removed> {
+    pub(crate) fn remove_ended(&mut self, time: Option<i64>) -> Vec<Arc<Session>> {
         let mut removed = Vec::new();
         while let Some(first) = self.by_end.first_entry() {
             if time.is_some_and(|time| first.key().0 >= time) {
@@ -130,18 +121,24 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Fields;
     use super::*;
+
+    fn named(name: &str) -> Arc<Session> {
+        Session::new(Fields { id: name.as_bytes().to_vec(), ..Fields::default() })
+    }
 
     fn with(sessions: &[(&str, i64)]) -> Sessions {
         let mut cache = Sessions::default();
         for (name, end) in sessions {
-            assert!(cache.add(name.as_bytes(), Zeroizing::default(), *end).is_none());
+            let place = cache.add(name.as_bytes(), &named(name), *end, 0).unwrap();
+            assert!(place.replaced.is_none() && place.removed.is_empty());
         }
         cache
     }
 
-    fn names(removed: &[Removed]) -> Vec<String> {
-        removed.iter().map(|each| String::from_utf8(each.id.to_vec()).unwrap()).collect()
+    fn names(removed: &[Arc<Session>]) -> Vec<String> {
+        removed.iter().map(|each| String::from_utf8(each.fields().id.clone()).unwrap()).collect()
     }
 
     #[test]
@@ -152,7 +149,7 @@ mod tests {
         assert_eq!(names(&cache.make_room(4)), ["a"]);
         assert_eq!(names(&cache.make_room(2)), ["b", "c"]);
         assert_eq!(cache.len(), 1);
-        assert!(cache.has(b"d"));
+        assert!(matches!(cache.get(b"d", 30), Lookup::Found(_)));
     }
 
     #[test]
@@ -169,19 +166,29 @@ mod tests {
     }
 
     #[test]
-    fn an_object_may_change_the_end() {
+    fn an_object_is_added_once_and_replaces_another_one_with_its_name() {
         let mut cache = with(&[("a", 10), ("b", 20)]);
-        let session = Session::new(super::super::Fields::default());
-        assert!(cache.keep(b"a", Arc::clone(&session), 30).is_none());
-        assert!(cache.keep(b"c", session, 30).is_none());
-        assert_eq!(names(&cache.make_room(2)), ["b"]);
-        let Lookup::Found(known) = cache.get(b"a", 30) else { panic!("a is unknown") };
-        assert!(known.object.is_some());
-        // A session with the same name has no object.
-        assert!(cache.add(b"a", Zeroizing::default(), 40).is_some_and(|old| old.object.is_some()));
-        let Lookup::Found(known) = cache.get(b"a", 30) else { panic!("a is unknown") };
-        assert!(known.object.is_none());
-        assert_eq!(cache.len(), 1);
+        let session = named("a");
+        let place = cache.add(b"a", &session, 30, 2).unwrap();
+        assert!(place.replaced.is_some_and(|old| !Arc::ptr_eq(&old, &session)));
+        // A session that is replaced needs no more room.
+        assert!(place.removed.is_empty());
+        assert!(cache.add(b"a", &session, 30, 2).is_none());
+        assert_eq!(names(&cache.add(b"c", &named("c"), 40, 2).unwrap().removed), ["b"]);
+        assert_eq!(cache.len(), 2);
+    }
+
+    #[test]
+    fn the_end_of_an_object_may_change() {
+        let mut cache = with(&[("a", 10), ("b", 20)]);
+        // Another object with the same name is not in the cache.
+        cache.set_end(b"a", &named("a"), 30);
+        let Lookup::Found(session) = cache.get(b"a", 10) else { panic!("a is unknown") };
+        for end in [5, 30] {
+            cache.set_end(b"a", &session, end);
+        }
+        cache.set_end(b"c", &session, 1);
+        assert_eq!(names(&cache.remove_ended(Some(30))), ["b"]);
         assert_eq!(names(&cache.remove_ended(None)), ["a"]);
     }
 }

@@ -34,8 +34,8 @@ pub(crate) struct Session {
 
 /// A cache of sessions, that of a context.
 pub(crate) trait SessionCache: Send + Sync {
-    /// Keeps a session of the cache with its object.
-    fn keep(&self, session: &Arc<Session>);
+    /// Takes notice of another end of a session of the cache.
+    fn set_end(&self, session: &Arc<Session>);
 }
 
 impl Object for Session {}
@@ -99,26 +99,27 @@ impl Session {
         self.touched.load(Relaxed)
     }
 
-    /// The program adds something to the session. If it is in a cache, it remains
-    /// there with its object, so that a connection that resumes it has what was added.
-    pub(crate) fn touch(self: &Arc<Self>) {
-        if !self.touched.swap(true, Relaxed) {
-            self.keep();
+    /// The program adds something to the session.
+    pub(crate) fn touch(&self) {
+        self.touched.store(true, Relaxed);
+    }
+
+    /// The program sets the time or the lifetime, which may change the end of the session in its
+    /// cache.
+    pub(crate) fn limit(self: &Arc<Self>, change: impl FnOnce(&mut Fields)) {
+        let mut fields = self.fields();
+        change(&mut fields);
+        fields.is_limited = true;
+        drop(fields);
+        self.touch();
+        if let Some(cache) = self.cache.get().and_then(Weak::upgrade) {
+            cache.set_end(self);
         }
     }
 
     /// Sets the cache that the session is in.
-    pub(crate) fn set_cache(self: &Arc<Self>, cache: Weak<dyn SessionCache>) {
+    pub(crate) fn set_cache(&self, cache: Weak<dyn SessionCache>) {
         let _ = self.cache.set(cache);
-        if self.is_touched() {
-            self.keep();
-        }
-    }
-
-    fn keep(self: &Arc<Self>) {
-        if let Some(cache) = self.cache.get().and_then(Weak::upgrade) {
-            cache.keep(self);
-        }
     }
 
     /// The fields, which no function of the program uses meanwhile.
@@ -243,6 +244,11 @@ impl Fields {
             self.id = id;
         }
         self.core = core;
+    }
+
+    /// The end of the lifetime.
+    pub(crate) fn end(&self) -> i64 {
+        self.time.saturating_add(self.timeout)
     }
 
     /// Whether a client can offer it, or a server resume it.

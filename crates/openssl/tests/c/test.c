@@ -104,6 +104,7 @@ int main(void) {
     test_early_data();
     test_sessions();
     test_cache();
+    test_objects();
     test_resumption();
     test_security();
     test_alerts();

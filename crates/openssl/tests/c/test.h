@@ -53,6 +53,7 @@ void test_keys(void);
 void test_early_data(void);
 void test_sessions(void);
 void test_cache(void);
+void test_objects(void);
 void test_resumption(void);
 void test_security(void);
 void test_alerts(void);

@@ -1,0 +1,275 @@
+/* The objects of a server's sessions: the program's functions receive the one that is in the cache, which a resumed
+   connection has, too. */
+#include "test.h"
+
+static SSL_CTX *server_ctx, *client_ctx;
+/* The sessions that the program keeps, as many programs do: a reference from the function for new sessions, which the
+   function for removed ones frees. */
+static SSL_SESSION *kept[32], *newest;
+static int made, removed, index_of_mark;
+static char calls[64];
+
+static int on_new(SSL *ssl, SSL_SESSION *session) {
+    CHECK(SSL_get_session(ssl) == session && made < 32);
+    kept[made++] = session;
+    strcat(calls, "+");
+    return 1;
+}
+
+static void on_removal(SSL_CTX *ctx, SSL_SESSION *session) {
+    int i = 0;
+    while (i < made && kept[i] != session)
+        i++;
+    CHECK(ctx == server_ctx && i < made);
+    kept[i] = NULL;
+    removed++;
+    strcat(calls, "-");
+    SSL_SESSION_free(session);
+}
+
+static SSL_SESSION *find(SSL *ssl, const unsigned char *id, int length, int *copy) {
+    unsigned int own_length;
+    (void)ssl;
+    *copy = 1;
+    for (int i = 0; i < made; i++) {
+        if (kept[i] == NULL)
+            continue;
+        const unsigned char *own = SSL_SESSION_get_id(kept[i], &own_length);
+        if ((int)own_length == length && memcmp(own, id, length) == 0)
+            return kept[i];
+    }
+    return NULL;
+}
+
+enum kind { TLS12, TLS13_SEALED, TLS13_STORED };
+
+static void begin(enum kind kind) {
+    int version = kind == TLS12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    if (index_of_mark == 0)
+        index_of_mark = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    made = removed = 0;
+    calls[0] = 0;
+    newest = NULL;
+    server_ctx = server_context(version);
+    client_ctx = client_context(version);
+    CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
+    if (kind != TLS13_SEALED)
+        SSL_CTX_set_options(server_ctx, SSL_OP_NO_TICKET);
+    SSL_CTX_sess_set_new_cb(server_ctx, on_new);
+    SSL_CTX_sess_set_remove_cb(server_ctx, on_removal);
+}
+
+static void end(void) {
+    SSL_SESSION_free(newest);
+    SSL_CTX_sess_set_remove_cb(server_ctx, NULL);
+    for (int i = 0; i < made; i++)
+        SSL_SESSION_free(kept[i]);
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+    ERR_clear_error();
+}
+
+static struct pair opened(SSL_SESSION *session) {
+    char text[4];
+    SSL_CTX_up_ref(server_ctx);
+    SSL_CTX_up_ref(client_ctx);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    if (session != NULL)
+        CHECK(SSL_set_session(pair.client, session) == 1);
+    CHECK(shake(&pair) && SSL_write(pair.server, "data", 4) == 4);
+    read_exactly(pair.client, text, 4);
+    return pair;
+}
+
+/* Connects with the newest session, or without one. Returns whether it was resumed. */
+static int connect_once(void) {
+    struct pair pair = opened(newest);
+    int resumed = SSL_session_reused(pair.server);
+    SSL_SESSION_free(newest);
+    newest = SSL_get1_session(pair.client);
+    SSL_shutdown(pair.server);
+    SSL_shutdown(pair.client);
+    free_pair(&pair);
+    return resumed;
+}
+
+enum how { FLUSH, SIZE, REMOVE, ALERT };
+
+/* The function for removed sessions receives the objects that the function for new ones received. */
+static void same_objects(enum kind kind, enum how how) {
+    begin(kind);
+    CHECK(connect_once() == 0 && made > 0 && removed == 0);
+    int before = made;
+    CHECK(SSL_CTX_sess_number(server_ctx) == before);
+    switch (how) {
+    case FLUSH:
+        SSL_CTX_flush_sessions(server_ctx, 0);
+        break;
+    case SIZE:
+        SSL_CTX_sess_set_cache_size(server_ctx, before);
+        SSL_SESSION_free(newest);
+        newest = NULL;
+        CHECK(connect_once() == 0 && made == 2 * before);
+        break;
+    case REMOVE:
+        for (int i = 0; i < before; i++)
+            CHECK(SSL_CTX_remove_session(server_ctx, kept[i]) == 1);
+        break;
+    case ALERT: {
+        struct pair pair = opened(NULL);
+        char byte;
+        /* A record that is not one of this connection. */
+        CHECK(BIO_write(SSL_get_wbio(pair.client), "\x17\3\3\0\x14" "01234567890123456789", 25) == 25);
+        CHECK(SSL_read(pair.server, &byte, 1) <= 0 && removed >= 1);
+        before = removed;
+        free_pair(&pair);
+        break;
+    }
+    }
+    CHECK(removed == before);
+    end();
+}
+
+/* With room for one session, each is added to the cache, and passed to the program, before the next one. */
+static void order_of_calls(enum kind kind) {
+    begin(kind);
+    SSL_CTX_sess_set_cache_size(server_ctx, 1);
+    CHECK(connect_once() == 0 && strcmp(calls, "+-+") == 0);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    CHECK(connect_once() == 0 && strcmp(calls, "+-+-+-+") == 0);
+    end();
+}
+
+static int mark_early(SSL *ssl, int *alert, void *argument) {
+    (void)alert, (void)argument;
+    CHECK(SSL_SESSION_set_ex_data(SSL_get_session(ssl), index_of_mark, "mark") == 1);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* A session that makes room for the next one of the same handshake does not end with the other. */
+static void marked_and_full(void) {
+    begin(TLS13_STORED);
+    SSL_CTX_sess_set_cache_size(server_ctx, 1);
+    SSL_CTX_set_tlsext_servername_callback(server_ctx, mark_early);
+    struct pair pair = opened(NULL);
+    SSL_SESSION *own = SSL_get_session(pair.server);
+    CHECK(made == 2 && own == kept[1] && kept[0] == NULL && SSL_SESSION_is_resumable(own) == 1);
+    CHECK(strcmp(SSL_SESSION_get_ex_data(own, index_of_mark), "mark") == 0);
+    free_pair(&pair);
+    end();
+}
+
+/* A session that was removed from the cache is not resumed by way of the program's. */
+static void flushed(void) {
+    begin(TLS12);
+    SSL_CTX_sess_set_remove_cb(server_ctx, NULL);
+    SSL_CTX_sess_set_get_cb(server_ctx, find);
+    CHECK(connect_once() == 0 && connect_once() == 1);
+    SSL_CTX_flush_sessions(server_ctx, 0);
+    CHECK(connect_once() == 0);
+    end();
+}
+
+static int on_client_session(SSL *ssl, SSL_SESSION *session) {
+    (void)ssl, (void)session;
+    CHECK(made == 2 && SSL_CTX_sess_number(server_ctx) == 2);
+    strcat(calls, "c");
+    return 0;
+}
+
+/* A session is in the cache before the client knows its name, also if the transport accepts few bytes at a time. */
+static void stored_before_use(enum kind kind) {
+    begin(kind);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, on_client_session);
+    SSL_CTX_up_ref(server_ctx);
+    SSL_CTX_up_ref(client_ctx);
+    struct pair pair = pair_of(client_ctx, server_ctx, 64);
+    char byte;
+    int result = 0;
+    for (int i = 0; i < 1000 && result != 1; i++) {
+        SSL_do_handshake(pair.client);
+        if (SSL_is_init_finished(pair.client))
+            SSL_read(pair.client, &byte, 1);
+        result = SSL_do_handshake(pair.server);
+    }
+    CHECK(result == 1);
+    SSL_read(pair.client, &byte, 1);
+    CHECK(strcmp(calls, "++cc") == 0);
+    free_pair(&pair);
+    end();
+}
+
+static SSL_SESSION *expected;
+static int removes;
+
+static void on_info(const SSL *ssl, int where, int value) {
+    (void)value;
+    if (!removes || (where & SSL_CB_ACCEPT_LOOP) != SSL_CB_ACCEPT_LOOP)
+        return;
+    if (SSL_get_session(ssl) == expected) {
+        removes = 0;
+        CHECK(SSL_CTX_remove_session(server_ctx, expected) == 1);
+    }
+}
+
+/* The session of a resumed connection is that of the cache. When the program removes it, it is not resumed again. */
+static void removed_when_resumed(int inside) {
+    unsigned int length, own_length;
+    begin(TLS12);
+    SSL_CTX_sess_set_remove_cb(server_ctx, NULL);
+    SSL_CTX_set_info_callback(server_ctx, on_info);
+    removes = 0;
+    CHECK(connect_once() == 0 && made == 1);
+    expected = kept[0];
+    removes = inside;
+    struct pair pair = opened(newest);
+    CHECK(SSL_session_reused(pair.server) == 1 && removes == 0);
+    SSL_SESSION *own = SSL_get_session(pair.server);
+    const unsigned char *own_name = SSL_SESSION_get_id(own, &own_length);
+    const unsigned char *name = SSL_SESSION_get_id(expected, &length);
+    CHECK(own == expected && length == 32 && own_length == 32 && memcmp(own_name, name, length) == 0);
+    if (!inside)
+        CHECK(SSL_CTX_remove_session(server_ctx, own) == 1);
+    SSL_shutdown(pair.server);
+    SSL_shutdown(pair.client);
+    free_pair(&pair);
+    CHECK(connect_once() == 0);
+    end();
+}
+
+/* A program adds another object with the name of a session, which takes its place. */
+static void replaced(void) {
+    begin(TLS12);
+    CHECK(connect_once() == 0 && made == 1);
+    SSL_SESSION *copy = SSL_SESSION_dup(kept[0]);
+    CHECK(SSL_CTX_add_session(server_ctx, kept[0]) == 0 && SSL_CTX_add_session(server_ctx, copy) == 1);
+    CHECK(SSL_CTX_add_session(server_ctx, copy) == 0 && SSL_CTX_sess_number(server_ctx) == 1);
+    struct pair pair = opened(newest);
+    CHECK(SSL_session_reused(pair.server) == 1 && SSL_get_session(pair.server) == copy);
+    SSL_shutdown(pair.server);
+    SSL_shutdown(pair.client);
+    free_pair(&pair);
+    SSL_SESSION_free(copy);
+    end();
+}
+
+void test_objects(void) {
+    for (int kind = TLS12; kind <= TLS13_STORED; kind++) {
+        same_objects(kind, FLUSH);
+        same_objects(kind, SIZE);
+        same_objects(kind, REMOVE);
+        if (kind != TLS13_SEALED)
+            same_objects(kind, ALERT);
+    }
+    order_of_calls(TLS13_SEALED);
+    order_of_calls(TLS13_STORED);
+    marked_and_full();
+    flushed();
+    stored_before_use(TLS13_SEALED);
+    stored_before_use(TLS13_STORED);
+    removed_when_resumed(0);
+    removed_when_resumed(1);
+    replaced();
+}
