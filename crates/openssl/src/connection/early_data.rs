@@ -106,6 +106,12 @@ impl Ssl {
             if started != Some(STARTED) {
                 return Transfer::Stopped;
             }
+            let left = self.with_handshake(|handshake| handshake.early_sender()?.early_data_left());
+            let is_too_long = left.flatten().is_some_and(|left| data.len() > left);
+            if is_too_long && !self.unsent.borrow().has_write() {
+                errors::push(reasons::TOO_MUCH_EARLY_DATA);
+                return Transfer::Stopped;
+            }
         }
         self.write_by(data, |data| self.seal_early(data))
     }

@@ -32,7 +32,6 @@ pub(crate) struct Unsent {
 #[derive(Clone, Copy)]
 struct Write {
     address: usize,
-    length: usize,
     /// The plaintext that is written, and that is sealed but not written.
     written: usize,
     sealed: usize,
@@ -86,6 +85,11 @@ impl Unsent {
             Some(rest) if !rest.is_empty() => sender.seal_to(rest, self.buffer()),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a write of the program was interrupted.
+    pub(crate) fn has_write(&self) -> bool {
+        self.write.is_some()
     }
 
     /// Forgets the write of the program that was interrupted.
@@ -198,16 +202,18 @@ impl Ssl {
     /// blocked one.
     fn continued(&self, data: &[u8], mode: u32) -> Result<Write, ()> {
         let address = data.as_ptr().addr();
-        let new = Write { address, length: data.len(), written: 0, sealed: 0 };
+        let new = Write { address, written: 0, sealed: 0 };
         let Some(blocked) = self.unsent.borrow_mut().write.take() else { return Ok(new) };
         let moved = blocked.address != address && mode & MODE_ACCEPT_MOVING_WRITE_BUFFER == 0;
-        if moved || data.len() < blocked.length {
+        let is_short = data.len() < blocked.written.saturating_add(blocked.sealed);
+        if moved || is_short {
             // The blocked write remains, so that the program can still repeat it.
             self.unsent.borrow_mut().write = Some(blocked);
-            errors::push(reasons::BAD_WRITE_RETRY);
+            let reason = if is_short { reasons::BAD_LENGTH } else { reasons::BAD_WRITE_RETRY };
+            errors::push(reason);
             return Err(());
         }
-        Ok(Write { address, length: data.len(), ..blocked })
+        Ok(Write { address, ..blocked })
     }
 
     /// Seals data after the bytes that wait. If that fails, an error is in the queue.

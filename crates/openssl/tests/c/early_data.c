@@ -258,6 +258,29 @@ static void too_much(void) {
     ERR_clear_error();
 }
 
+/* More early data than the session allows: no part of it is sent, and less is accepted afterwards. */
+static void too_long(void) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    char text[64];
+    size_t count = 0;
+    first_visit(client_ctx, server_ctx, 8);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_write_early_data(pair.client, "123456789", 9, &count) == 0 && count == 0);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_TOO_MUCH_EARLY_DATA && ERR_get_error() == 0);
+    CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1 && count == 5);
+    CHECK(SSL_write_early_data(pair.client, "data", 4, &count) == 0);
+    ERR_clear_error();
+    CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 5);
+    CHECK(memcmp(text, "early", 5) == 0);
+    CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_ERROR);
+    CHECK(SSL_get_error(pair.server, 0) == SSL_ERROR_WANT_READ && shake(&pair));
+    free_pair(&pair);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    ERR_clear_error();
+}
+
 /* The bytes of a client with early data, sent again to another connection of the same server. */
 static void replayed_bytes(int mode) {
     SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
@@ -294,6 +317,7 @@ static void replayed_bytes(int mode) {
 
 void test_early_data(void) {
     too_much();
+    too_long();
     replayed_bytes(0);
     replayed_bytes(SSL_SESS_CACHE_NO_INTERNAL);
     blocked_write();
