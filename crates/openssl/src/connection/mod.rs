@@ -32,7 +32,7 @@ use std::sync::{Arc, Weak};
 use tercel::message_tap::HandshakeValues;
 use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
 
-use crate::context::Context;
+use crate::context::{Context, InUse};
 use crate::entry::Object;
 use crate::lock::Lock;
 use crate::objects::bio::Bio;
@@ -51,9 +51,9 @@ use writing::Unsent;
 pub(crate) struct Ssl {
     lock: Lock,
     /// The context whose callbacks and store are used. `SSL_set_SSL_CTX` changes it.
-    pub(crate) context: RefCell<Arc<Context>>,
+    pub(crate) context: RefCell<InUse>,
     /// The context that the connection was made with, whose sessions are used.
-    pub(crate) session_context: Arc<Context>,
+    pub(crate) session_context: InUse,
     settings: RefCell<Arc<Settings>>,
     /// The program may change the parameters of a connection, so it has its own.
     pub(crate) parameters: Parameters,
@@ -129,8 +129,8 @@ impl Ssl {
         #[allow(clippy::arc_with_non_send_sync)]
         let ssl = Arc::new(Self {
             lock: Lock::default(),
-            context: RefCell::new(Arc::clone(context)),
-            session_context: Arc::clone(context),
+            context: RefCell::new(InUse::new(context)),
+            session_context: InUse::new(context),
             side: Cell::new(match (settings.method.client, settings.method.server) {
                 (true, false) => Some(Side::Client),
                 (false, true) => Some(Side::Server),
@@ -312,6 +312,9 @@ impl Drop for Ssl {
     fn drop(&mut self) {
         let _ending = crate::entry::Ending::new(self);
         self.ex_data.detach(self.address());
+        if let Some(session) = self.session.take() {
+            session.let_go();
+        }
         // Freeing a BIO can call a function of the program, too.
         self.input.take();
         self.output.take();

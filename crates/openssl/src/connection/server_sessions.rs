@@ -173,12 +173,17 @@ impl Ssl {
         if !is_wanted || !is_tls13 || mode & SESS_CACHE_SERVER == 0 {
             return;
         }
-        let most = if self.has_found() { 1 } else { self.settings().tickets };
-        let reported = self.resumption.reported.get();
-        if reported < most {
-            self.resumption.reported.set(reported.saturating_add(1));
+        if self.reports_ticket() {
             tap::add_server_session(&super::completion::random_id(), session, true);
         }
+    }
+
+    /// Counts a ticket. Returns whether the program is told of it.
+    fn reports_ticket(&self) -> bool {
+        let most = if self.has_found() { 1 } else { self.settings().tickets };
+        let reported = self.resumption.reported.get();
+        self.resumption.reported.set(reported.saturating_add(1));
+        reported < most
     }
 
     /// Whether a session of a server enters the cache of the context. `is_sealed`: the client has
@@ -308,6 +313,31 @@ mod tests {
             cache.get(ticket.as_bytes(), now).is_some() && cache.claim(ticket.as_bytes(), now)
         };
         ssl.step(|| offered.iter().copied().find(|ticket| usable(ticket))).0
+    }
+
+    /// A client requests as many tickets as it wants. RFC 9149 3
+    #[test]
+    fn a_client_does_not_multiply_what_is_reported() {
+        // SAFETY: the function returns a static object.
+        let method = unsafe { &*crate::method::TLS_server_method() };
+        let context = Context::new(method).unwrap();
+        let ssl = Ssl::new(&context).unwrap();
+        let reported = |ssl: &Ssl| (0..10).filter(|_| ssl.reports_ticket()).count();
+        assert_eq!(reported(&ssl), 2);
+        ssl.clear();
+        ssl.change(|settings| settings.tickets = 5);
+        assert_eq!(reported(&ssl), 5);
+        // A resumed handshake.
+        ssl.clear();
+        let fields = session::Fields {
+            core: vec![1].into(),
+            time: session::now(),
+            timeout: 60,
+            ..Default::default()
+        };
+        let found = ssl.step(|| resumption::may_use_whole(&Session::new(fields)));
+        assert!(found.0);
+        assert_eq!(reported(&ssl), 1);
     }
 
     /// RFC 9846 8.1

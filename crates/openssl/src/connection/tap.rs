@@ -283,17 +283,19 @@ impl Ssl {
             let own = self.session.borrow().clone();
             let session = match own {
                 Some(own) if index == 0 && !resumed && !own.fields().is_resumable() => {
-                    own.fields().complete(id, core);
+                    own.fields().complete(id, core, is_sealed);
                     own
                 }
                 own => {
-                    let fields = session::Fields { id, core, ..fields.clone() };
+                    let fields = session::Fields { id, core, is_sealed, ..fields.clone() };
                     Session::copied(fields, own.as_deref())
                 }
             };
             let context = &self.session_context;
             session.set_cache(context.cache());
-            drop(self.session.replace(Some(Arc::clone(&session))));
+            if let Some(old) = self.session.replace(Some(Arc::clone(&session))) {
+                old.let_go();
+            }
             if !is_sealed {
                 self.issued.borrow_mut().push(Arc::downgrade(&session));
             }

@@ -5,6 +5,9 @@ pub(crate) mod files;
 pub(crate) mod used;
 
 use core::ffi::c_void;
+use core::ops::Deref;
+use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use crate::entry::Object;
@@ -35,6 +38,8 @@ pub(crate) struct Context {
     pub(crate) used: used::Used,
     /// Configurations of connections whose settings differ from the context's.
     pub(crate) configurations: Configurations,
+    /// The number of references of the program and of connections.
+    users: AtomicUsize,
     /// The mode of the session cache (`SSL_CTX_set_session_cache_mode`).
     pub(crate) cache_mode: core::sync::atomic::AtomicU32,
 }
@@ -68,10 +73,24 @@ impl Context {
             tickets: ContextTickets::new()?,
             used: used::Used::default(),
             configurations: Configurations::default(),
+            users: AtomicUsize::new(1),
             cache_mode: SESS_CACHE_SERVER.into(),
         });
         context.ex_data.attach(context.address());
         Some(context)
+    }
+
+    /// Counts a reference of the program or of a connection.
+    pub(crate) fn begin_use(&self) {
+        self.users.fetch_add(1, SeqCst);
+    }
+
+    /// A reference of the program or of a connection ends. After the last one, the program's
+    /// function is called for the sessions in the cache, while the context still exists.
+    pub(crate) fn end_use(self: &Arc<Self>) {
+        if self.users.fetch_sub(1, SeqCst) == 1 {
+            self.remove_ended(None);
+        }
     }
 
     /// The address by which programs know the context.
@@ -159,6 +178,30 @@ impl Drop for Context {
         let _ending = crate::entry::Ending::new(self);
         let address: *mut Self = self;
         self.ex_data.detach(address.cast());
+    }
+}
+
+/// The context of a connection.
+pub(crate) struct InUse(Arc<Context>);
+
+impl InUse {
+    pub(crate) fn new(context: &Arc<Context>) -> Self {
+        context.begin_use();
+        Self(Arc::clone(context))
+    }
+}
+
+impl Deref for InUse {
+    type Target = Arc<Context>;
+
+    fn deref(&self) -> &Arc<Context> {
+        &self.0
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.end_use();
     }
 }
 

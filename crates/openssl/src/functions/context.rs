@@ -22,12 +22,15 @@ functions! {
         new(method)
     }
     fn SSL_CTX_up_ref(context: &Context;) -> c_int = FAIL => {
+        context.begin_use();
         let _reference = give(Arc::clone(context));
         OK
     }
     fn SSL_CTX_free(; context: *mut Context) -> () = () => {
         // SAFETY: the caller's duty.
-        drop(unsafe { take(context) });
+        if let Some(context) = unsafe { take(context) } {
+            context.end_use();
+        }
     }
     fn SSL_CTX_set_ex_data(context: &Context; index: c_int, value: *mut c_void) -> c_int = FAIL => {
         context.ex_data.set(index, value)

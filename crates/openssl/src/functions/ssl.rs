@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{FAIL, OK};
 use crate::connection::Ssl;
 use crate::connection::state::Side;
-use crate::context::Context;
+use crate::context::{Context, InUse};
 use crate::entry::{functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method::Method;
@@ -201,6 +201,7 @@ impl Ssl {
                 settings.session_context.clone_from(&theirs.session_context);
             }
         });
-        self.context.replace(Arc::clone(context));
+        let last = self.context.replace(InUse::new(context));
+        self.outside(|| drop(last));
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Fields {
     pub(crate) max_early_data: u32,
     pub(crate) lifetime_hint: u64,
     pub(crate) has_ticket: bool,
+    /// Whether it is in a ticket that a server sealed, so that no client finds it in a cache.
+    pub(crate) is_sealed: bool,
     /// The peer's certificates (DER), the leaf first.
     pub(crate) peer_chain: Vec<Vec<u8>>,
     /// The program's data in the ticket.
@@ -132,6 +134,19 @@ impl Session {
         let mut fields = self.fields();
         fields.core = Zeroizing::default();
         fields.is_removed = true;
+    }
+
+    /// A connection does not use the session any more. If only its cache has it, which is for the
+    /// program's function for removed sessions, it keeps no secret and no chain.
+    pub(crate) fn let_go(self: Arc<Self>) {
+        const CACHE_AND_THIS: usize = 2;
+        if Arc::strong_count(&self) <= CACHE_AND_THIS {
+            let mut fields = self.fields();
+            if fields.is_sealed {
+                fields.core = Zeroizing::default();
+                fields.peer_chain = Vec::new();
+            }
+        }
     }
 
     /// The fields for a connection with these parameters.
@@ -237,13 +252,14 @@ impl Fields {
     }
 
     /// Makes it resumable, with this name. The program may have a pointer to the earlier one.
-    pub(crate) fn complete(&mut self, id: Vec<u8>, core: Zeroizing<Vec<u8>>) {
+    pub(crate) fn complete(&mut self, id: Vec<u8>, core: Zeroizing<Vec<u8>>, is_sealed: bool) {
         if self.id.len() == id.len() {
             self.id.copy_from_slice(&id);
         } else {
             self.id = id;
         }
         self.core = core;
+        self.is_sealed = is_sealed;
     }
 
     /// The end of the lifetime.

@@ -3,6 +3,7 @@
 #include "test.h"
 
 static SSL_CTX *server_ctx, *client_ctx;
+static int keeps = 1, index_of_name;
 /* The sessions that the program keeps, as many programs do: a reference from the function for new sessions, which the
    function for removed ones frees. */
 static SSL_SESSION *kept[32], *newest;
@@ -21,6 +22,7 @@ static void on_removal(SSL_CTX *ctx, SSL_SESSION *session) {
     while (i < made && kept[i] != session)
         i++;
     CHECK(ctx == server_ctx && i < made);
+    CHECK(strcmp(SSL_CTX_get_ex_data(ctx, index_of_name), "name") == 0);
     kept[i] = NULL;
     removed++;
     strcat(calls, "-");
@@ -45,13 +47,16 @@ enum kind { TLS12, TLS13_SEALED, TLS13_STORED };
 
 static void begin(enum kind kind) {
     int version = kind == TLS12 ? TLS1_2_VERSION : TLS1_3_VERSION;
-    if (index_of_mark == 0)
+    if (index_of_mark == 0) {
         index_of_mark = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+        index_of_name = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    }
     made = removed = 0;
     calls[0] = 0;
     newest = NULL;
     server_ctx = server_context(version);
     client_ctx = client_context(version);
+    CHECK(SSL_CTX_set_ex_data(server_ctx, index_of_name, "name") == 1);
     CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
     if (kind != TLS13_SEALED)
         SSL_CTX_set_options(server_ctx, SSL_OP_NO_TICKET);
@@ -255,6 +260,101 @@ static void replaced(void) {
     end();
 }
 
+/* The last reference to the context ends, the program's or a connection's: the program frees what it keeps, while it
+   still has the data of the context. */
+static void freed(enum kind kind, int outlives) {
+    begin(kind);
+    CHECK(connect_once() == 0 && made > 0);
+    SSL *last = SSL_new(server_ctx), *other = SSL_new(client_ctx);
+    SSL_set_SSL_CTX(other, server_ctx);
+    if (!outlives)
+        SSL_free(last);
+    SSL_free(other);
+    CHECK(SSL_CTX_up_ref(server_ctx) == 1);
+    SSL_CTX_free(server_ctx);
+    CHECK(removed == 0);
+    SSL_CTX_free(server_ctx);
+    CHECK(removed == (outlives ? 0 : made));
+    if (outlives)
+        SSL_free(last);
+    CHECK(removed == made);
+    SSL_SESSION_free(newest);
+    SSL_CTX_free(client_ctx);
+    ERR_clear_error();
+}
+
+static int with_chain, without_chain;
+
+static int on_new_unkept(SSL *ssl, SSL_SESSION *session) {
+    (void)ssl;
+    CHECK(SSL_SESSION_is_resumable(session) == 1 && i2d_SSL_SESSION(session, NULL) > 0);
+    CHECK(SSL_SESSION_set_ex_data(session, index_of_mark, "mark") == 1);
+    if (keeps)
+        SSL_SESSION_up_ref(session);
+    kept[made++] = session;
+    return 0;
+}
+
+static void on_removal_unkept(SSL_CTX *ctx, SSL_SESSION *session) {
+    (void)ctx;
+    CHECK(session == kept[removed++] && strcmp(SSL_SESSION_get_ex_data(session, index_of_mark), "mark") == 0);
+    *(SSL_SESSION_get0_peer(session) == NULL ? &without_chain : &with_chain) += 1;
+    if (keeps)
+        SSL_SESSION_free(session);
+}
+
+static int accept_all(int ok, X509_STORE_CTX *store) {
+    (void)ok, (void)store;
+    return 1;
+}
+
+/* No client looks up a session that it has in a ticket, so the cache keeps no content for it, unless the program does. */
+static void content(enum kind kind, int kept_by_program) {
+    begin(kind);
+    keeps = kept_by_program;
+    SSL_CTX_sess_set_new_cb(server_ctx, on_new_unkept);
+    SSL_CTX_sess_set_remove_cb(server_ctx, on_removal_unkept);
+    SSL_CTX_set_verify(server_ctx, SSL_VERIFY_PEER, accept_all);
+    CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
+    CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    with_chain = without_chain = 0;
+    struct pair pair = opened(NULL);
+    CHECK(SSL_SESSION_is_resumable(SSL_get_session(pair.server)) == 1);
+    newest = SSL_get1_session(pair.client);
+    SSL_shutdown(pair.server);
+    SSL_shutdown(pair.client);
+    free_pair(&pair);
+    SSL_CTX_flush_sessions(server_ctx, 0);
+    CHECK(removed == made && made > 0 && with_chain + without_chain == made);
+    CHECK((without_chain == made) == (kind == TLS13_SEALED && !keeps) && (without_chain == 0 || with_chain == 0));
+    /* Its ticket is resumed nevertheless. */
+    CHECK(connect_once() == (kind == TLS13_SEALED));
+    SSL_CTX_flush_sessions(server_ctx, 0);
+    made = 0;
+    keeps = 1;
+    end();
+}
+
+/* The place in the order of the cache follows each time that the program sets. */
+static void moved(void) {
+    begin(TLS12);
+    SSL_CTX_sess_set_cache_size(server_ctx, 2);
+    SSL_CTX_set_timeout(server_ctx, 300);
+    for (int i = 0; i < 2; i++) {
+        SSL_SESSION_free(newest);
+        newest = NULL;
+        CHECK(connect_once() == 0);
+    }
+    SSL_SESSION *first = kept[0], *second = kept[1];
+    CHECK(SSL_SESSION_set_timeout(second, 10) == 1 && SSL_SESSION_set_timeout(second, 1000) == 1);
+    SSL_SESSION_set_time(first, SSL_SESSION_get_time(first) + 5000);
+    SSL_SESSION_set_time(first, SSL_SESSION_get_time(first) - 5000);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    CHECK(connect_once() == 0 && removed == 1 && kept[0] == NULL && kept[1] == second);
+    end();
+}
+
 void test_objects(void) {
     for (int kind = TLS12; kind <= TLS13_STORED; kind++) {
         same_objects(kind, FLUSH);
@@ -263,6 +363,13 @@ void test_objects(void) {
         if (kind != TLS13_SEALED)
             same_objects(kind, ALERT);
     }
+    for (int kind = TLS12; kind <= TLS13_STORED; kind++) {
+        freed(kind, 0);
+        freed(kind, 1);
+        content(kind, 0);
+        content(kind, 1);
+    }
+    moved();
     order_of_calls(TLS13_SEALED);
     order_of_calls(TLS13_STORED);
     marked_and_full();
