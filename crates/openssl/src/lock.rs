@@ -12,6 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Lock {
     state: Mutex<State>,
     released: Condvar,
+    /// For [`Lock::wait`].
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -24,7 +26,7 @@ struct State {
 }
 
 /// A number that no other thread has that exists at the same time.
-fn current_thread() -> usize {
+pub(crate) fn current_thread() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };
     }
@@ -67,6 +69,23 @@ impl Lock {
         if waits {
             self.released.notify_one();
         }
+    }
+
+    /// Waits for [`Self::wake`] with the lock released, and takes it again. The caller holds the
+    /// lock, so it sees what another thread changes before that calls `wake`.
+    pub(crate) fn wait(&self) {
+        let mut state = self.state();
+        let depth = core::mem::take(&mut state.depth);
+        if state.waiting > 0 {
+            self.released.notify_one();
+        }
+        drop(self.changed.wait(state).unwrap_or_else(PoisonError::into_inner));
+        self.acquire_to_depth(depth);
+    }
+
+    /// Wakes the threads in [`Self::wait`].
+    pub(crate) fn wake(&self) {
+        self.changed.notify_all();
     }
 
     /// Runs `body` with the lock released, and takes it again.

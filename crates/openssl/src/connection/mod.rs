@@ -76,8 +76,10 @@ pub(crate) struct Ssl {
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.
     pub(crate) closed_by_peer: Cell<bool>,
-    /// Whether a call is writing to the BIO.
-    pub(crate) sending: Cell<bool>,
+    /// The thread that is writing to the BIO; 0 for none.
+    pub(crate) sending: Cell<usize>,
+    /// Whether a thread waits until another one is not writing to the BIO.
+    pub(crate) awaits_sender: Cell<bool>,
     reading: Cell<bool>,
     writing: Cell<bool>,
     /// The name that a client sends, and that a server received.
@@ -151,7 +153,8 @@ impl Ssl {
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
-            sending: Cell::new(false),
+            sending: Cell::new(0),
+            awaits_sender: Cell::new(false),
             reading: Cell::new(false),
             writing: Cell::new(false),
             host_name: RefCell::default(),

@@ -5,6 +5,7 @@ use tercel::ReceiveBuffer;
 use super::Ssl;
 use super::state::Want;
 use crate::errors::{self, reasons};
+use crate::lock::current_thread;
 use crate::objects::bio::{Bio, Transferred};
 
 /// The length of a record's header.
@@ -72,11 +73,15 @@ impl Ssl {
             errors::push(reasons::BIO_NOT_SET);
             return Moved::Failed(false);
         };
-        if self.sending.replace(true) {
+        if self.sending.get() != 0 {
             return Moved::Done;
         }
+        self.sending.set(current_thread());
         let moved = self.send_all(&bio);
-        self.sending.set(false);
+        self.sending.set(0);
+        if self.awaits_sender.take() {
+            self.lock.wake();
+        }
         if moved != Moved::Done || !flush {
             return moved;
         }
@@ -87,6 +92,16 @@ impl Ssl {
             }
             // A BIO without buffers may not know the command.
             _ => Moved::Done,
+        }
+    }
+
+    /// While another thread writes to the BIO and bytes wait, waits for it, so that a program does
+    /// not add bytes without limit.
+    pub(super) fn await_sender(&self) {
+        let is_other = || ![0, current_thread()].contains(&self.sending.get());
+        while is_other() && !self.unsent.borrow().is_empty() {
+            self.awaits_sender.set(true);
+            self.lock.wait();
         }
     }
 

@@ -176,6 +176,7 @@ impl Ssl {
         let may_be_partial = settings.mode & MODE_ENABLE_PARTIAL_WRITE != 0;
         let Ok(mut write) = self.continued(data, settings.mode) else { return Transfer::Stopped };
         loop {
+            self.await_sender();
             match self.send(false) {
                 Moved::Done => {}
                 Moved::Blocked => {

@@ -109,6 +109,7 @@ int main(void) {
     test_security();
     test_alerts();
     test_threads();
+    test_blocked_reader();
     CHECK(ERR_peek_error() == 0);
     printf("all tests passed\n");
     return 0;

@@ -58,6 +58,7 @@ void test_resumption(void);
 void test_security(void);
 void test_alerts(void);
 void test_threads(void);
+void test_blocked_reader(void);
 void test_strings(void);
 
 #endif
