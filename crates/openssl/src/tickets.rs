@@ -315,6 +315,12 @@ impl ContextStore {
         locked(&self.sessions).add(&id, session, end, self.most())
     }
 
+    /// Whether this object is in the cache.
+    pub(crate) fn has(&self, session: &Arc<Session>) -> bool {
+        let id = session.fields().id.clone();
+        locked(&self.sessions).has(&id, session)
+    }
+
     /// Takes notice of another end of a session.
     pub(crate) fn set_end(&self, session: &Arc<Session>) {
         let (id, end) = {

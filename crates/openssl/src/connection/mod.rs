@@ -318,6 +318,9 @@ impl Drop for Ssl {
         if let Some(session) = self.session.take() {
             session.let_go();
         }
+        self.resumption.clear();
+        let contexts = [self.context.borrow().take_use(), self.session_context.take_use()];
+        contexts.into_iter().flatten().for_each(|context| context.end_use());
         // Freeing a BIO can call a function of the program, too.
         self.input.take();
         self.output.take();

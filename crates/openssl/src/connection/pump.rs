@@ -77,11 +77,19 @@ impl Ssl {
             return Moved::Done;
         }
         self.sending.set(current_thread());
-        let moved = self.send_all(&bio);
-        self.sending.set(0);
-        if self.awaits_sender.take() {
-            self.lock.wake();
+        // A thread that waits is woken also if the operation panics.
+        struct Sent<'a>(&'a Ssl);
+        impl Drop for Sent<'_> {
+            fn drop(&mut self) {
+                self.0.sending.set(0);
+                if self.0.awaits_sender.take() {
+                    self.0.lock.wake();
+                }
+            }
         }
+        let sending = Sent(self);
+        let moved = self.send_all(&bio);
+        drop(sending);
         if moved != Moved::Done || !flush {
             return moved;
         }
@@ -113,6 +121,8 @@ impl Ssl {
                 self.unsent.replace(unsent);
                 return Moved::Done;
             }
+            // A blocked write stays here, for a thread that repeats it meanwhile.
+            self.unsent.borrow_mut().take_write(&mut unsent);
             let written = self.outside(|| bio.write(unsent.bytes()));
             if let Transferred::Bytes(count) = written {
                 unsent.sent(count);

@@ -207,8 +207,8 @@ impl Ssl {
     fn deliver_removed(&self, (id, known): RemovedSession) {
         let is_it = |session: &Arc<Session>| session.fields().id == id;
         let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
-        let issued = || self.issued.borrow().iter().filter_map(Weak::upgrade).find(is_it);
-        let known = known.or_else(issued);
+        let issued: Vec<_> = self.issued.borrow().iter().filter_map(Weak::upgrade).collect();
+        let known = known.or_else(|| issued.iter().find(|session| is_it(session)).cloned());
         let named = || Session::new(session::Fields { id, ..session::Fields::default() });
         self.remove_from_caches(&known.unwrap_or_else(named));
     }
@@ -294,7 +294,7 @@ impl Ssl {
             let context = &self.session_context;
             session.set_cache(context.cache());
             if let Some(old) = self.session.replace(Some(Arc::clone(&session))) {
-                old.let_go();
+                self.outside(|| old.let_go());
             }
             if !is_sealed {
                 self.issued.borrow_mut().push(Arc::downgrade(&session));

@@ -57,6 +57,11 @@ impl Unsent {
         }
     }
 
+    /// Takes over the blocked write of `other`.
+    pub(crate) fn take_write(&mut self, other: &mut Self) {
+        self.write = other.write.take();
+    }
+
     /// Moves the bytes of `other` to the end of these.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if !other.is_empty() {

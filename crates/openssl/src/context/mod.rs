@@ -4,6 +4,7 @@ pub(crate) mod counters;
 pub(crate) mod files;
 pub(crate) mod used;
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::ops::Deref;
 use core::sync::atomic::AtomicUsize;
@@ -49,6 +50,10 @@ impl Object for Context {}
 impl SessionCache for Context {
     fn set_end(&self, session: &Arc<Session>) {
         self.tickets.cache().set_end(session);
+    }
+
+    fn has(&self, session: &Arc<Session>) -> bool {
+        self.tickets.cache().has(session)
     }
 }
 
@@ -118,8 +123,12 @@ impl Context {
         result
     }
 
-    /// Calls the program's function that removes a session from its cache.
+    /// Calls the program's function that removes a session from its cache; once for each time that
+    /// the session was added, because programs free their reference there.
     pub(crate) fn remove_from_program(self: &Arc<Self>, session: &Arc<Session>) {
+        if !session.claim_removal() {
+            return;
+        }
         if let Some(function) = self.settings().callbacks.remove_session {
             // SAFETY: the program set this function for these arguments.
             unsafe { function(self.address(), Arc::as_ptr(session).cast_mut().cast()) };
@@ -178,16 +187,26 @@ impl Drop for Context {
         let _ending = crate::entry::Ending::new(self);
         let address: *mut Self = self;
         self.ex_data.detach(address.cast());
+        // Those that the program's function for removed sessions has added.
+        drop(self.tickets.cache().remove_ended(None));
     }
 }
 
 /// The context of a connection.
-pub(crate) struct InUse(Arc<Context>);
+pub(crate) struct InUse {
+    context: Arc<Context>,
+    has_ended: Cell<bool>,
+}
 
 impl InUse {
     pub(crate) fn new(context: &Arc<Context>) -> Self {
         context.begin_use();
-        Self(Arc::clone(context))
+        Self { context: Arc::clone(context), has_ended: Cell::new(false) }
+    }
+
+    /// The context, whose use the caller ends, unless that has been done.
+    pub(crate) fn take_use(&self) -> Option<Arc<Context>> {
+        (!self.has_ended.replace(true)).then(|| Arc::clone(&self.context))
     }
 }
 
@@ -195,13 +214,15 @@ impl Deref for InUse {
     type Target = Arc<Context>;
 
     fn deref(&self) -> &Arc<Context> {
-        &self.0
+        &self.context
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        self.0.end_use();
+        if let Some(context) = self.take_use() {
+            context.end_use();
+        }
     }
 }
 

@@ -63,9 +63,10 @@ impl Sessions {
         end: i64,
         most: usize,
     ) -> Option<Place> {
-        if self.by_id.get(id).is_some_and(|known| Arc::ptr_eq(&known.session, session)) {
+        if self.has(id, session) {
             return None;
         }
+        session.renew_removal();
         let replaced = self.remove(id);
         let removed = self.make_room(most);
         let id: Arc<[u8]> = id.into();
@@ -74,6 +75,11 @@ impl Sessions {
         self.by_end.insert(place, Arc::clone(&id));
         self.by_id.insert(id, Entry { place, session: Arc::clone(session) });
         Some(Place { replaced, removed })
+    }
+
+    /// Whether this object is here.
+    pub(crate) fn has(&self, id: &[u8], session: &Arc<Session>) -> bool {
+        self.by_id.get(id).is_some_and(|known| Arc::ptr_eq(&known.session, session))
     }
 
     /// Sets the end of a session, if this object is here.

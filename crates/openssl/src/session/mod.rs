@@ -28,6 +28,8 @@ pub(crate) struct Session {
     peer: OnceLock<Certificate>,
     /// Whether the program has added something to the session, or may have done so.
     touched: AtomicBool,
+    /// Whether the program was told that the session was removed.
+    removal_is_known: AtomicBool,
     /// The cache that the session is in.
     cache: OnceLock<Weak<dyn SessionCache>>,
 }
@@ -36,6 +38,9 @@ pub(crate) struct Session {
 pub(crate) trait SessionCache: Send + Sync {
     /// Takes notice of another end of a session of the cache.
     fn set_end(&self, session: &Arc<Session>);
+
+    /// Whether this object is in the cache.
+    fn has(&self, session: &Arc<Session>) -> bool;
 }
 
 impl Object for Session {}
@@ -80,6 +85,7 @@ impl Session {
             ex_data,
             peer: OnceLock::new(),
             touched: AtomicBool::new(false),
+            removal_is_known: AtomicBool::new(false),
             cache: OnceLock::new(),
         });
         session.ex_data.attach(Arc::as_ptr(&session).cast_mut().cast());
@@ -136,11 +142,23 @@ impl Session {
         fields.is_removed = true;
     }
 
+    /// Returns whether the program was not told yet that the session was removed; it is now.
+    pub(crate) fn claim_removal(&self) -> bool {
+        !self.removal_is_known.swap(true, Relaxed)
+    }
+
+    /// The session was added to the cache, from which it may be removed again.
+    pub(crate) fn renew_removal(&self) {
+        self.removal_is_known.store(false, Relaxed);
+    }
+
     /// A connection does not use the session any more. If only its cache has it, which is for the
     /// program's function for removed sessions, it keeps no secret and no chain.
     pub(crate) fn let_go(self: Arc<Self>) {
         const CACHE_AND_THIS: usize = 2;
-        if Arc::strong_count(&self) <= CACHE_AND_THIS {
+        let cache = self.cache.get().and_then(Weak::upgrade);
+        let is_cached = cache.is_some_and(|cache| cache.has(&self));
+        if is_cached && Arc::strong_count(&self) <= CACHE_AND_THIS {
             let mut fields = self.fields();
             if fields.is_sealed {
                 fields.core = Zeroizing::default();
