@@ -9,6 +9,8 @@ static int keeps = 1, index_of_name;
 static SSL_SESSION *kept[32], *newest;
 static int made, removed, index_of_mark;
 static char calls[64];
+/* The connection whose context ends. */
+static SSL *ending;
 
 static int on_new(SSL *ssl, SSL_SESSION *session) {
     CHECK(SSL_get_session(ssl) == session && made < 32);
@@ -26,6 +28,8 @@ static void on_removal(SSL_CTX *ctx, SSL_SESSION *session) {
     kept[i] = NULL;
     removed++;
     strcat(calls, "-");
+    if (ending != NULL)
+        CHECK(SSL_get_ex_data(ending, 0) == NULL && SSL_is_server(ending) == 0);
     SSL_SESSION_free(session);
 }
 
@@ -275,12 +279,40 @@ static void freed(enum kind kind, int outlives) {
     CHECK(removed == 0);
     SSL_CTX_free(server_ctx);
     CHECK(removed == (outlives ? 0 : made));
-    if (outlives)
+    if (outlives) {
+        ending = last;
         SSL_free(last);
+        ending = NULL;
+    }
     CHECK(removed == made);
     SSL_SESSION_free(newest);
     SSL_CTX_free(client_ctx);
     ERR_clear_error();
+}
+
+/* The program frees its reference when it is told that a session was removed, so it is told once. */
+static void told_once(enum kind kind) {
+    begin(kind);
+    char byte;
+    struct pair pair = opened(NULL);
+    SSL_CTX_flush_sessions(server_ctx, 0);
+    int before = removed;
+    CHECK(before == made && made > 0);
+    SSL_CTX_remove_session(server_ctx, SSL_get_session(pair.server));
+    CHECK(BIO_write(SSL_get_wbio(pair.client), "\x17\3\3\0\x14" "01234567890123456789", 25) == 25);
+    CHECK(SSL_read(pair.server, &byte, 1) <= 0 && removed == before);
+    free_pair(&pair);
+    end();
+}
+
+/* A session that only the program has stays complete. */
+static void kept_by_program_only(void) {
+    begin(TLS13_SEALED);
+    SSL_CTX_sess_set_remove_cb(server_ctx, NULL);
+    CHECK(connect_once() == 0 && made > 1 && SSL_CTX_sess_number(server_ctx) == 0);
+    for (int i = 0; i < made; i++)
+        CHECK(SSL_SESSION_is_resumable(kept[i]) == 1);
+    end();
 }
 
 static int with_chain, without_chain;
@@ -368,7 +400,9 @@ void test_objects(void) {
         freed(kind, 1);
         content(kind, 0);
         content(kind, 1);
+        told_once(kind);
     }
+    kept_by_program_only();
     moved();
     order_of_calls(TLS13_SEALED);
     order_of_calls(TLS13_STORED);
