@@ -178,7 +178,7 @@ impl Ssl {
         }
     }
 
-    /// Counts a ticket. Returns whether the program is told of it.
+    /// Counts a ticket. Returns whether it is reported to the program.
     fn reports_ticket(&self) -> bool {
         let most = if self.has_found() { 1 } else { self.settings().tickets };
         let reported = self.resumption.reported.get();

@@ -28,7 +28,7 @@ pub(crate) struct Session {
     peer: OnceLock<Certificate>,
     /// Whether the program has added something to the session, or may have done so.
     touched: AtomicBool,
-    /// Whether the program was told that the session was removed.
+    /// Whether the removal of the session was reported to the program.
     removal_is_known: AtomicBool,
     /// The cache that the session is in.
     cache: OnceLock<Weak<dyn SessionCache>>,
@@ -142,7 +142,7 @@ impl Session {
         fields.is_removed = true;
     }
 
-    /// Returns whether the program was not told yet that the session was removed; it is now.
+    /// Returns whether the removal of the session was not reported to the program yet; it is now.
     pub(crate) fn claim_removal(&self) -> bool {
         !self.removal_is_known.swap(true, Relaxed)
     }
