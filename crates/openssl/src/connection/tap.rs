@@ -207,8 +207,12 @@ impl Ssl {
     fn deliver_removed(&self, (id, known): RemovedSession) {
         let is_it = |session: &Arc<Session>| session.fields().id == id;
         let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
-        let issued: Vec<_> = self.issued.borrow().iter().filter_map(Weak::upgrade).collect();
-        let known = known.or_else(|| issued.iter().find(|session| is_it(session)).cloned());
+        let issued = || {
+            // No cell is borrowed when a session is freed, which can call a function of the program.
+            let issued: Vec<_> = self.issued.borrow().iter().filter_map(Weak::upgrade).collect();
+            issued.into_iter().find(is_it)
+        };
+        let known = known.or_else(issued);
         let named = || Session::new(session::Fields { id, ..session::Fields::default() });
         self.remove_from_caches(&known.unwrap_or_else(named));
     }

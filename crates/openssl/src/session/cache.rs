@@ -31,7 +31,6 @@ pub(crate) enum Lookup {
 }
 
 /// The result of adding a session.
-#[derive(Default)]
 pub(crate) struct Place {
     /// Another object with the same name, which was here.
     pub(crate) replaced: Option<Arc<Session>>,
@@ -84,10 +83,10 @@ impl Sessions {
 
     /// Sets the end of a session, if this object is here.
     pub(crate) fn set_end(&mut self, id: &[u8], session: &Arc<Session>, end: i64) {
-        let Some(entry) = self.by_id.get_mut(id) else { return };
-        if !Arc::ptr_eq(&entry.session, session) {
+        if !self.has(id, session) {
             return;
         }
+        let Some(entry) = self.by_id.get_mut(id) else { return };
         if let Some(id) = self.by_end.remove(&entry.place) {
             entry.place.0 = end;
             self.by_end.insert(entry.place, id);

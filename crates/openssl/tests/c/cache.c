@@ -47,15 +47,8 @@ static void forget(void) {
 
 /* Connects, and takes the client's session. `timeout` is that of the server's session. Returns whether one was resumed. */
 static int connect_once(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session, SSL_SESSION **taken, int timeout) {
-    char text[4];
-    SSL_CTX_up_ref(client_ctx);
-    SSL_CTX_up_ref(server_ctx);
     SSL_CTX_set_timeout(server_ctx, timeout);
-    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    if (session != NULL)
-        CHECK(SSL_set_session(pair.client, session) == 1);
-    CHECK(shake(&pair) && SSL_write(pair.server, "data", 4) == 4);
-    read_exactly(pair.client, text, 4);
+    struct pair pair = connected(client_ctx, server_ctx, session);
     int resumed = SSL_session_reused(pair.server);
     if (taken != NULL)
         *taken = SSL_get1_session(pair.client);

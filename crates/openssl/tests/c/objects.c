@@ -78,21 +78,9 @@ static void end(void) {
     ERR_clear_error();
 }
 
-static struct pair opened(SSL_SESSION *session) {
-    char text[4];
-    SSL_CTX_up_ref(server_ctx);
-    SSL_CTX_up_ref(client_ctx);
-    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    if (session != NULL)
-        CHECK(SSL_set_session(pair.client, session) == 1);
-    CHECK(shake(&pair) && SSL_write(pair.server, "data", 4) == 4);
-    read_exactly(pair.client, text, 4);
-    return pair;
-}
-
 /* Connects with the newest session, or without one. Returns whether it was resumed. */
 static int connect_once(void) {
-    struct pair pair = opened(newest);
+    struct pair pair = connected(client_ctx, server_ctx, newest);
     int resumed = SSL_session_reused(pair.server);
     SSL_SESSION_free(newest);
     newest = SSL_get1_session(pair.client);
@@ -125,10 +113,9 @@ static void same_objects(enum kind kind, enum how how) {
             CHECK(SSL_CTX_remove_session(server_ctx, kept[i]) == 1);
         break;
     case ALERT: {
-        struct pair pair = opened(NULL);
+        struct pair pair = connected(client_ctx, server_ctx, NULL);
         char byte;
-        /* A record that is not one of this connection. */
-        CHECK(BIO_write(SSL_get_wbio(pair.client), "\x17\3\3\0\x14" "01234567890123456789", 25) == 25);
+        send_damaged_record(pair.client);
         CHECK(SSL_read(pair.server, &byte, 1) <= 0 && removed >= 1);
         before = removed;
         free_pair(&pair);
@@ -161,7 +148,7 @@ static void marked_and_full(void) {
     begin(TLS13_STORED);
     SSL_CTX_sess_set_cache_size(server_ctx, 1);
     SSL_CTX_set_tlsext_servername_callback(server_ctx, mark_early);
-    struct pair pair = opened(NULL);
+    struct pair pair = connected(client_ctx, server_ctx, NULL);
     SSL_SESSION *own = SSL_get_session(pair.server);
     CHECK(made == 2 && own == kept[1] && kept[0] == NULL && SSL_SESSION_is_resumable(own) == 1);
     CHECK(strcmp(SSL_SESSION_get_ex_data(own, index_of_mark), "mark") == 0);
@@ -233,7 +220,7 @@ static void removed_when_resumed(int inside) {
     CHECK(connect_once() == 0 && made == 1);
     expected = kept[0];
     removes = inside;
-    struct pair pair = opened(newest);
+    struct pair pair = connected(client_ctx, server_ctx, newest);
     CHECK(SSL_session_reused(pair.server) == 1 && removes == 0);
     SSL_SESSION *own = SSL_get_session(pair.server);
     const unsigned char *own_name = SSL_SESSION_get_id(own, &own_length);
@@ -255,7 +242,7 @@ static void replaced(void) {
     SSL_SESSION *copy = SSL_SESSION_dup(kept[0]);
     CHECK(SSL_CTX_add_session(server_ctx, kept[0]) == 0 && SSL_CTX_add_session(server_ctx, copy) == 1);
     CHECK(SSL_CTX_add_session(server_ctx, copy) == 0 && SSL_CTX_sess_number(server_ctx) == 1);
-    struct pair pair = opened(newest);
+    struct pair pair = connected(client_ctx, server_ctx, newest);
     CHECK(SSL_session_reused(pair.server) == 1 && SSL_get_session(pair.server) == copy);
     SSL_shutdown(pair.server);
     SSL_shutdown(pair.client);
@@ -294,12 +281,12 @@ static void freed(enum kind kind, int outlives) {
 static void told_once(enum kind kind) {
     begin(kind);
     char byte;
-    struct pair pair = opened(NULL);
+    struct pair pair = connected(client_ctx, server_ctx, NULL);
     SSL_CTX_flush_sessions(server_ctx, 0);
     int before = removed;
     CHECK(before == made && made > 0);
     SSL_CTX_remove_session(server_ctx, SSL_get_session(pair.server));
-    CHECK(BIO_write(SSL_get_wbio(pair.client), "\x17\3\3\0\x14" "01234567890123456789", 25) == 25);
+    send_damaged_record(pair.client);
     CHECK(SSL_read(pair.server, &byte, 1) <= 0 && removed == before);
     free_pair(&pair);
     end();
@@ -350,7 +337,7 @@ static void content(enum kind kind, int kept_by_program) {
     CHECK(SSL_CTX_use_certificate_chain_file(client_ctx, material("client.pem")) == 1);
     CHECK(SSL_CTX_use_PrivateKey_file(client_ctx, material("client.key"), SSL_FILETYPE_PEM) == 1);
     with_chain = without_chain = 0;
-    struct pair pair = opened(NULL);
+    struct pair pair = connected(client_ctx, server_ctx, NULL);
     CHECK(SSL_SESSION_is_resumable(SSL_get_session(pair.server)) == 1);
     newest = SSL_get1_session(pair.client);
     SSL_shutdown(pair.server);

@@ -47,6 +47,23 @@ struct pair pair_of(SSL_CTX *client_ctx, SSL_CTX *server_ctx, size_t size) {
     return pair;
 }
 
+struct pair connected(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session) {
+    char text[4];
+    SSL_CTX_up_ref(server_ctx);
+    SSL_CTX_up_ref(client_ctx);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
+    if (session != NULL)
+        CHECK(SSL_set_session(pair.client, session) == 1);
+    CHECK(shake(&pair) && SSL_write(pair.server, "data", 4) == 4);
+    read_exactly(pair.client, text, 4);
+    return pair;
+}
+
+void send_damaged_record(SSL *from) {
+    unsigned char record[5 + 40] = {23, 3, 3, 0, 40};
+    CHECK(BIO_write(SSL_get_wbio(from), record, sizeof record) == sizeof record);
+}
+
 struct pair new_pair(int version, size_t size) {
     return pair_of(client_context(version), server_context(version), size);
 }

@@ -34,6 +34,11 @@ SSL_CTX *client_context(int version);
 /* Makes a client and a server with their own contexts of this version, joined by BIO pairs of `size` bytes. */
 struct pair new_pair(int version, size_t size);
 struct pair pair_of(SSL_CTX *client_ctx, SSL_CTX *server_ctx, size_t size);
+/* A pair that has references to these contexts, after a handshake, with a session if it is not NULL, and after data of
+   the server. */
+struct pair connected(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session);
+/* Sends a record that the other side cannot decrypt. */
+void send_damaged_record(SSL *from);
 void free_pair(struct pair *pair);
 
 /* Runs the handshake on both sides until both are done or one failed. Returns whether both are done. */
