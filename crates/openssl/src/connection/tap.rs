@@ -208,7 +208,7 @@ impl Ssl {
         let is_it = |session: &Arc<Session>| session.fields().id == id;
         let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
         let issued = || {
-            // No cell is borrowed when a session is freed, which can call a function of the program.
+            // No cell is borrowed when a session is freed, which can call functions.
             let issued: Vec<_> = self.issued.borrow().iter().filter_map(Weak::upgrade).collect();
             issued.into_iter().find(is_it)
         };
