@@ -32,6 +32,7 @@ pub mod random;
 mod registry;
 pub mod row;
 pub mod rows;
+mod send_buffer;
 pub mod series;
 mod set_up;
 mod spans;
@@ -52,6 +53,7 @@ pub use protocol::{About, Measurement};
 pub use row::{
     Chain, Ech, Group, Load, Resumption, Row, Scheme, Suite, Task, Transport, Unit, Version,
 };
+pub use send_buffer::{SendBuffer, piece_size};
 pub use spans::Span;
 pub use threads::{ThreadSetup, Threads, combined_time, run_threads};
 pub use transport_buffers::TransportBuffers;

@@ -1,7 +1,7 @@
 //! Buffers of fixed size between a library and the transport, as an application has them.
 //!
-//! Some libraries work in these buffers, and others copy from and to them in callbacks. Such a copy
-//! stands for a system call, so it is not timed, unless it takes less time than reading the clock.
+//! Some libraries decrypt in these buffers, and others copy from and to them in callbacks. Such a
+//! copy stands for a system call, so it is not timed, unless it takes less time than reading the clock.
 
 use crate::meter::untimed;
 
@@ -43,19 +43,14 @@ impl TransportBuffers {
         self.written = 0;
     }
 
-    /// The unread received bytes, and the space for bytes to send.
-    pub fn unread_and_space(&mut self) -> (&mut [u8], &mut [u8]) {
-        (&mut self.received[self.start..self.end], &mut self.sent[self.written..])
+    /// The unread received bytes.
+    pub fn unread(&mut self) -> &mut [u8] {
+        &mut self.received[self.start..self.end]
     }
 
     /// Marks received bytes as read.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
-    }
-
-    /// Marks bytes as written.
-    pub fn fill(&mut self, count: usize) {
-        self.written += count;
     }
 
     /// Whether there are unread bytes.
@@ -101,7 +96,7 @@ mod tests {
         let mut two = [0; 2];
         assert_eq!((wire.read(&mut two), &two), (2, b"ab"));
         assert_eq!(wire.deliver(b"ef"), 2);
-        assert_eq!(wire.unread_and_space().0, b"cdef");
+        assert_eq!(wire.unread(), b"cdef");
         wire.consume(3);
         assert!(wire.has_unread());
         assert_eq!((wire.read(&mut two), two[0]), (1, b'f'));
@@ -113,8 +108,7 @@ mod tests {
         let mut wire = TransportBuffers::new(4);
         assert_eq!(wire.write(b"abc"), Some(3));
         assert_eq!(wire.write(b"de"), None);
-        wire.unread_and_space().1[0] = b'd';
-        wire.fill(1);
+        assert_eq!(wire.write(b"d"), Some(1));
         let mut sent = Vec::new();
         wire.collect(&mut sent);
         wire.collect(&mut sent);

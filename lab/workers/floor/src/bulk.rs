@@ -1,12 +1,14 @@
 //! The floor of bulk rows: records are encrypted from one buffer into another, and decrypted again.
 //!
 //! The memory accesses are those that a library needs: plaintext is read once, ciphertext is
-//! written once, and all decrypted records use the same memory.
+//! written once to a [`SendBuffer`], and all decrypted records use the same memory.
 
 use std::time::{Duration, Instant};
 
 use lab_bare::Aead;
-use lab_scenario::{Measurement, Meter, PrepareError, PreparedTask, Result, Row, Span, Version};
+use lab_scenario::{
+    Measurement, Meter, PrepareError, PreparedTask, Result, Row, SendBuffer, Span, Version,
+};
 
 use crate::operands::aead_name;
 
@@ -31,8 +33,8 @@ pub(crate) struct Records {
     /// TLS 1.2 with AES-GCM: the length of the explicit nonce in each record. RFC 5288 3
     explicit_nonce: usize,
     plaintext: Vec<u8>,
-    sealed: Vec<u8>,
-    /// The receiver's copy of the sealed records.
+    sealed: SendBuffer,
+    /// The receiver's copy of the sealed records, which always has their length.
     wire: Vec<u8>,
     opened: Vec<u8>,
     writes: usize,
@@ -59,7 +61,7 @@ impl Records {
             content_type,
             explicit_nonce,
             plaintext: vec![0x64; size],
-            sealed: vec![0; length],
+            sealed: SendBuffer::new(length),
             wire: vec![0; length],
             opened: vec![0; RECORD + 1],
             writes,
@@ -68,15 +70,15 @@ impl Records {
 
     pub(crate) fn seal(&mut self) {
         let overhead = HEADER + self.explicit_nonce;
-        let (mut sequence, mut out) = (0_u64, self.sealed.as_mut_slice());
+        let mut sequence = 0_u64;
         for _ in 0..self.writes {
             for content in self.plaintext.chunks(RECORD) {
                 let length = overhead + content.len() + self.content_type.len() + TAG;
-                let (record, rest) = out.split_at_mut(length);
-                let body = &mut record[overhead..];
+                let body = &mut self.sealed.space(length)[overhead..length];
                 let (nonce, aad) = (nonce(sequence), [23, 3, 3, 0, 0]);
                 self.aead.seal(&nonce, &aad, content, self.content_type, body);
-                (sequence, out) = (sequence + 1, rest);
+                self.sealed.fill(length);
+                sequence += 1;
             }
         }
     }
@@ -105,10 +107,11 @@ impl Records {
     /// Encrypts these records with the same content and the same nonce.
     pub(crate) fn seal_alike(&mut self) {
         let start = HEADER + self.explicit_nonce;
-        let length = self.sealed.len() / self.count();
-        let contents = self.plaintext.chunks(RECORD).cycle();
-        for (record, content) in self.sealed.chunks_exact_mut(length).zip(contents) {
-            self.aead.seal(&nonce(0), &[0; 5], content, self.content_type, &mut record[start..]);
+        let (count, length) = (self.count(), self.wire.len() / self.count());
+        for content in self.plaintext.chunks(RECORD).cycle().take(count) {
+            let body = &mut self.sealed.space(length)[start..length];
+            self.aead.seal(&nonce(0), &[0; 5], content, self.content_type, body);
+            self.sealed.fill(length);
         }
     }
 
@@ -122,9 +125,10 @@ impl Records {
         }
     }
 
-    /// Copies encrypted records to the receiver.
+    /// Moves encrypted records to the receiver.
     pub(crate) fn travel(&mut self) {
-        self.wire.copy_from_slice(&self.sealed);
+        self.wire.clear();
+        self.sealed.collect(&mut self.wire);
     }
 }
 

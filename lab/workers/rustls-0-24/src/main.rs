@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use lab_scenario::{
     About, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome, PrepareError,
-    Result, Row, Sink, TransportBuffers, Version, locked_version, serve,
+    Result, Row, Sink, TransportBuffers, Version, locked_version, piece_size, serve, untimed,
 };
 use rustls::crypto::{CryptoProvider, SignatureScheme, SigningKey};
 use rustls::{ClientSide, Connection, ServerSide, SliceInput, Tcp};
@@ -95,6 +95,10 @@ impl Library for Rustls {
 struct Buffers {
     wire: TransportBuffers,
     out: Vec<u8>,
+    /// What the transport has taken from `out`.
+    sent: Vec<u8>,
+    /// The size of pieces in which a write is encrypted.
+    piece: usize,
 }
 
 struct Client {
@@ -113,8 +117,13 @@ macro_rules! both_ends {
     () => {
         type Buffers = Buffers;
 
-        fn buffers(_: &Row, capacity: usize) -> Buffers {
-            Buffers { wire: TransportBuffers::new(capacity), out: Vec::with_capacity(capacity) }
+        fn buffers(row: &Row, capacity: usize) -> Buffers {
+            Buffers {
+                wire: TransportBuffers::new(capacity),
+                out: Vec::with_capacity(capacity),
+                sent: Vec::with_capacity(capacity),
+                piece: piece_size(row),
+            }
         }
 
         fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -122,12 +131,18 @@ macro_rules! both_ends {
         }
 
         fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
-            Ok(self.connection.write(data.into(), &mut buffers.out)?)
+            for piece in data.chunks(buffers.piece) {
+                self.connection.write(piece.into(), &mut buffers.out)?;
+                if buffers.out.len() >= buffers.piece {
+                    untimed(|| buffers.sent.append(&mut buffers.out));
+                }
+            }
+            Ok(())
         }
 
         fn receive(&mut self, buffers: &mut Buffers, sink: Sink<'_>) -> Result<()> {
-            let Buffers { wire, out } = buffers;
-            let mut input = SliceInput::new(wire.unread_and_space().0);
+            let Buffers { wire, out, .. } = buffers;
+            let mut input = SliceInput::new(wire.unread());
             let mut messages = self.connection.read_tls(&mut input, out);
             while let Some(data) = messages.next_payload() {
                 sink(data?.bytes());
@@ -147,6 +162,7 @@ impl Endpoint for Client {
         if std::mem::take(&mut self.has_pending_hello) {
             HELLO.with_borrow(|hello| wire.extend_from_slice(hello));
         }
+        wire.append(&mut buffers.sent);
         wire.append(&mut buffers.out);
         Ok(())
     }
@@ -176,13 +192,14 @@ impl Endpoint for Server {
     both_ends!();
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+        wire.append(&mut buffers.sent);
         wire.append(&mut buffers.out);
         Ok(())
     }
 
     fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
-        let Buffers { wire, out } = buffers;
-        let mut input = SliceInput::new(wire.unread_and_space().0);
+        let Buffers { wire, out, .. } = buffers;
+        let mut input = SliceInput::new(wire.unread());
         let mut messages = self.connection.read_tls(&mut input, out);
         while let Some(data) = messages.next_early_data() {
             self.early_data += data?.bytes().len();

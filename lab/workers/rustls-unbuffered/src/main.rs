@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lab_scenario::{
     About, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome, PrepareError,
-    Result, Row, Sink, TransportBuffers, serve,
+    Result, Row, SendBuffer, Sink, TransportBuffers, piece_size, serve,
 };
 use rustls::ProtocolVersion;
 use rustls::client::UnbufferedClientConnection;
@@ -58,6 +58,17 @@ impl Library for Rustls {
     }
 }
 
+/// More bytes than a record adds to its content.
+const RECORD_OVERHEAD: usize = 32;
+
+/// Buffers that a thread uses for all its connections.
+struct Buffers {
+    wire: TransportBuffers,
+    sent: SendBuffer,
+    /// The size of pieces in which a write is encrypted.
+    piece: usize,
+}
+
 struct Client(UnbufferedClientConnection);
 
 struct Server(UnbufferedServerConnection);
@@ -65,19 +76,24 @@ struct Server(UnbufferedServerConnection);
 /// Code for both ends, because the two connection types have no common trait.
 macro_rules! both_ends {
     () => {
-        type Buffers = TransportBuffers;
+        type Buffers = Buffers;
 
-        fn buffers(_: &Row, capacity: usize) -> TransportBuffers {
-            TransportBuffers::new(capacity)
+        fn buffers(row: &Row, capacity: usize) -> Buffers {
+            Buffers {
+                wire: TransportBuffers::new(capacity),
+                sent: SendBuffer::new(capacity),
+                piece: piece_size(row),
+            }
         }
 
-        fn deliver(&mut self, wire: &mut TransportBuffers, bytes: &[u8]) -> Result<usize> {
-            Ok(wire.deliver(bytes))
+        fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
+            Ok(buffers.wire.deliver(bytes))
         }
 
-        fn advance(&mut self, wire: &mut TransportBuffers) -> Result<()> {
+        fn advance(&mut self, buffers: &mut Buffers) -> Result<()> {
+            let Buffers { wire, sent, .. } = buffers;
             loop {
-                let (received, room) = wire.unread_and_space();
+                let (received, room) = (wire.unread(), sent.space(0));
                 let UnbufferedStatus { discard, state, .. } = self.0.process_tls_records(received);
                 let mut written = 0;
                 let done = match state? {
@@ -93,36 +109,40 @@ macro_rules! both_ends {
                     other => return Err(format!("{other:?} in a handshake").into()),
                 };
                 wire.consume(discard);
-                wire.fill(written);
+                sent.fill(written);
                 if done {
                     return Ok(());
                 }
             }
         }
 
-        fn collect(&mut self, wire: &mut TransportBuffers, sent: &mut Vec<u8>) -> Result<()> {
-            wire.collect(sent);
+        fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
+            buffers.sent.collect(wire);
             Ok(())
         }
 
-        fn send_early(&mut self, _: &mut TransportBuffers, _: &[u8]) -> Result<()> {
+        fn send_early(&mut self, _: &mut Buffers, _: &[u8]) -> Result<()> {
             Err("see the worker rustls for early data".into())
         }
 
-        fn send(&mut self, wire: &mut TransportBuffers, data: &[u8]) -> Result<()> {
+        fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
             let UnbufferedStatus { state, .. } = self.0.process_tls_records(&mut []);
             let ConnectionState::WriteTraffic(mut traffic) = state? else {
                 return Err("not ready to send".into());
             };
-            let written = traffic.encrypt(data, wire.unread_and_space().1)?;
-            wire.fill(written);
+            for piece in data.chunks(buffers.piece) {
+                let records = piece.len().div_ceil(16 << 10);
+                let room = buffers.sent.space(piece.len() + records * RECORD_OVERHEAD);
+                let written = traffic.encrypt(piece, room)?;
+                buffers.sent.fill(written);
+            }
             Ok(())
         }
 
-        fn receive(&mut self, wire: &mut TransportBuffers, sink: Sink<'_>) -> Result<()> {
+        fn receive(&mut self, Buffers { wire, .. }: &mut Buffers, sink: Sink<'_>) -> Result<()> {
             loop {
                 let UnbufferedStatus { mut discard, state, .. } =
-                    self.0.process_tls_records(wire.unread_and_space().0);
+                    self.0.process_tls_records(wire.unread());
                 match state? {
                     ConnectionState::ReadTraffic(mut traffic) => {
                         while let Some(record) = traffic.next_record() {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use lab_quic::{EitherTransport, QuicWorker};
 use lab_scenario::{
     About, Accounting, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome,
-    PrepareError, Program, Result, Row, Sink, serve,
+    PrepareError, Program, Result, Row, Sink, piece_size, serve, untimed,
 };
 use rustls::crypto::CryptoProvider;
 use rustls::sign::SigningKey;
@@ -86,6 +86,12 @@ impl Library for Rustls {
 /// accounting.
 struct Buffers {
     published: bool,
+    /// The size of pieces in which a write is encrypted.
+    piece: usize,
+    /// The bytes that were written since the transport has taken records.
+    written: usize,
+    /// What the transport has taken.
+    sent: Vec<u8>,
 }
 
 struct Client(ClientConnection);
@@ -100,8 +106,13 @@ macro_rules! both_ends {
     ($connection:tt) => {
         type Buffers = Buffers;
 
-        fn buffers(row: &Row, _: usize) -> Buffers {
-            Buffers { published: row.accounting == Accounting::Published }
+        fn buffers(row: &Row, capacity: usize) -> Buffers {
+            Buffers {
+                published: row.accounting == Accounting::Published,
+                piece: piece_size(row),
+                written: 0,
+                sent: Vec::with_capacity(capacity),
+            }
         }
 
         fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -127,14 +138,29 @@ macro_rules! both_ends {
                     false => Ok(0),
                 });
             }
+            buffers.written = 0;
+            wire.append(&mut buffers.sent);
             while self.$connection.wants_write() {
                 self.$connection.write_tls(wire)?;
             }
             Ok(())
         }
 
-        fn send(&mut self, _: &mut Buffers, data: &[u8]) -> Result<()> {
-            Ok(self.$connection.writer().write_all(data)?)
+        fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+            for piece in data.chunks(buffers.piece) {
+                self.$connection.writer().write_all(piece)?;
+                buffers.written += piece.len();
+                if buffers.written >= buffers.piece {
+                    buffers.written = 0;
+                    untimed(|| {
+                        while self.$connection.wants_write() {
+                            self.$connection.write_tls(&mut buffers.sent)?;
+                        }
+                        Ok::<_, std::io::Error>(())
+                    })?;
+                }
+            }
+            Ok(())
         }
 
         fn receive(&mut self, _: &mut Buffers, sink: Sink<'_>) -> Result<()> {

@@ -4,7 +4,9 @@ use std::ffi::{CStr, c_char};
 use std::ptr;
 use std::sync::Arc;
 
-use lab_scenario::{Endpoint, Group, Outcome, Result, Row, Scheme, Sink, Suite, Version};
+use lab_scenario::{
+    Endpoint, Group, Outcome, Result, Row, Scheme, SendBuffer, Sink, Suite, Version, piece_size,
+};
 
 use crate::configuration::Config;
 use crate::ffi;
@@ -16,8 +18,8 @@ pub(crate) struct Buffers {
     /// Output of the handshake.
     flight: *mut ffi::Output,
     /// Encrypted application data, and its length.
-    sealed: Vec<u8>,
-    written: usize,
+    sealed: SendBuffer,
+    piece: usize,
     /// Decrypted application data.
     opened: Vec<u8>,
 }
@@ -193,12 +195,12 @@ impl<const CLIENT: bool> Side<CLIENT> {
 impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     type Buffers = Buffers;
 
-    fn buffers(_: &Row, capacity: usize) -> Buffers {
+    fn buffers(row: &Row, capacity: usize) -> Buffers {
         // SAFETY: the functions have no requirements. A null result leads to errors later.
         let (received, flight) =
             unsafe { (ffi::tercel_input_new(capacity), ffi::tercel_output_new()) };
-        let (sealed, opened) = (vec![0; capacity], vec![0; OPENED_LENGTH]);
-        Buffers { received, flight, sealed, written: 0, opened }
+        let (sealed, opened) = (SendBuffer::new(capacity), vec![0; OPENED_LENGTH]);
+        Buffers { received, flight, sealed, piece: piece_size(row), opened }
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -251,8 +253,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
             wire.extend_from_slice(bytes);
             done(ffi::tercel_output_sent(buffers.flight, bytes.len()))?;
         }
-        wire.extend_from_slice(buffers.sealed.get(..buffers.written).unwrap_or_default());
-        buffers.written = 0;
+        buffers.sealed.collect(wire);
         Ok(())
     }
 
@@ -292,24 +293,28 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         })
     }
 
-    fn send(&mut self, buffers: &mut Buffers, mut data: &[u8]) -> Result<()> {
-        while !data.is_empty() {
-            let room = buffers.sealed.get_mut(buffers.written..).unwrap_or_default();
+    fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
+        for piece in data.chunks(buffers.piece) {
+            // SAFETY: the connection is valid.
+            let least = unsafe { ffi::tercel_connection_sealed_size(self.connection, piece.len()) };
+            let room = buffers.sealed.space(least);
             let (mut taken, mut written) = (0, 0);
             // SAFETY: the connection is valid, and both buffers have these lengths.
             done(unsafe {
                 ffi::tercel_connection_seal(
                     self.connection,
-                    data.as_ptr(),
-                    data.len(),
+                    piece.as_ptr(),
+                    piece.len(),
                     room.as_mut_ptr(),
                     room.len(),
                     &mut taken,
                     &mut written,
                 )
             })?;
-            buffers.written += written;
-            data = data.get(taken..).unwrap_or_default();
+            if taken < piece.len() {
+                return Err("a piece does not fit".into());
+            }
+            buffers.sealed.fill(written);
         }
         Ok(())
     }

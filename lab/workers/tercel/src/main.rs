@@ -16,8 +16,8 @@ use std::sync::Arc;
 use lab_quic::{ALPN, EARLY_DATA_CONTEXT, EitherTransport, QuicWorker};
 use lab_scenario::{
     About, Accounting, Ech, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
-    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, Sink, Suite, Transport,
-    Version, locked_version, serve,
+    Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, SendBuffer, Sink, Suite,
+    Transport, Version, locked_version, piece_size, serve,
 };
 use tercel::crypto::{Kernel, kernel_state};
 use tercel::fips::fips_module;
@@ -289,11 +289,10 @@ struct Buffers {
     received: ReceiveBuffer,
     /// Output of the handshake.
     flight: Vec<u8>,
-    /// Encrypted application data, and its length.
-    sealed: Vec<u8>,
-    written: usize,
-    /// The number of bytes of `sealed` that were already copied to the peer's input.
-    collected: usize,
+    /// Encrypted application data.
+    sealed: SendBuffer,
+    /// The size of pieces in which a write is encrypted.
+    piece: usize,
     /// Decrypted application data.
     opened: Vec<u8>,
     published: bool,
@@ -336,9 +335,12 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         Buffers {
             received: ReceiveBuffer::with_capacity(capacity),
             flight: Vec::with_capacity(capacity),
-            sealed: vec![0; capacity],
-            written: 0,
-            collected: 0,
+            sealed: if is_published(row) {
+                SendBuffer::without_pieces(capacity)
+            } else {
+                SendBuffer::new(capacity)
+            },
+            piece: piece_size(row),
             opened: vec![0; OPENED_LENGTH],
             published: is_published(row),
         }
@@ -373,14 +375,8 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
         wire.append(&mut buffers.flight);
-        let sealed = buffers.sealed.get(buffers.collected..buffers.written).unwrap_or_default();
-        let most = if buffers.published { PUBLISHED_BUFFER } else { sealed.len() };
-        let taken = sealed.get(..most).unwrap_or(sealed);
-        wire.extend_from_slice(taken);
-        buffers.collected += taken.len();
-        if buffers.collected == buffers.written {
-            (buffers.collected, buffers.written) = (0, 0);
-        }
+        let most = if buffers.published { PUBLISHED_BUFFER } else { usize::MAX };
+        buffers.sealed.collect_at_most(wire, most);
         Ok(())
     }
 
@@ -431,13 +427,15 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         }
     }
 
-    fn send(&mut self, buffers: &mut Buffers, mut data: &[u8]) -> Result<()> {
+    fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let sender = &mut self.connection()?.sender;
-        while !data.is_empty() {
-            let room = buffers.sealed.get_mut(buffers.written..).unwrap_or_default();
-            let sealed = sender.seal(data, room)?;
-            buffers.written += sealed.written;
-            data = data.get(sealed.consumed..).unwrap_or_default();
+        for piece in data.chunks(buffers.piece) {
+            let room = buffers.sealed.space(sender.sealed_length(piece.len()));
+            let sealed = sender.seal(piece, room)?;
+            if sealed.consumed < piece.len() {
+                return Err("a piece does not fit".into());
+            }
+            buffers.sealed.fill(sealed.written);
         }
         Ok(())
     }
