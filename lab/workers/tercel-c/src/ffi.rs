@@ -202,6 +202,8 @@ unsafe extern "C" {
     pub(crate) fn tercel_answer_early_data(handshake: *mut Handshake, admitted: u32) -> Status;
 
     pub(crate) fn tercel_connection_free(connection: *mut Connection);
+    pub(crate) fn tercel_connection_sealed_size(connection: *const Connection, len: usize)
+    -> usize;
     pub(crate) fn tercel_connection_seal(
         connection: *mut Connection,
         data: *const u8,
