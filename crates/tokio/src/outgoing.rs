@@ -29,6 +29,10 @@ pub(crate) struct Outgoing {
     urgent: bool,
     /// Whether close_notify was appended.
     closing: bool,
+    /// Whether up to [`pool::LONG_PIECE`] bytes are sealed at once, because the transport has taken
+    /// all records of the last write. Fewer and longer writes to a socket take less time, but a
+    /// transport that blocks holds their records.
+    long: bool,
     /// The wakers of the reader and of the writer that last waited for the transport.
     waiting: [Option<Waker>; 2],
 }
@@ -60,12 +64,15 @@ impl Outgoing {
         if plaintext.is_empty() {
             return Poll::Ready(Ok(0));
         }
-        let mut buffer = pool::take_bytes();
-        let sealed = sender.seal(plaintext, &mut buffer);
+        let most = if self.long { pool::LONG_PIECE } else { pool::SHORT_PIECE };
+        let piece = plaintext.get(..most).unwrap_or(plaintext);
+        let mut buffer = pool::take_bytes(piece);
+        let sealed = sender.seal(piece, &mut buffer);
         let written = sealed.map_or(0, |sealed| sealed.written);
         self.keep(buffer, written);
         // Sealed bytes count as written: the rest is sent before the next data.
         let sent = self.poll_send(transport, context);
+        self.long = sent.is_ready() && (self.long || piece.len() == most);
         let sealed = sealed?;
         if let Poll::Ready(Err(error)) = sent {
             return Poll::Ready(Err(error));

@@ -11,19 +11,33 @@ use tercel::ReceiveBuffer;
 /// reads.
 const RECEIVED_CAPACITY: usize = 4 * MAX_RECORD;
 
-/// Capacity for sealed bytes: four records of the largest size.
-pub(crate) const SEALED_LENGTH: usize = 4 * MAX_RECORD + 256;
+/// The plaintext of the records that a buffer for sealed bytes has room for: four records of
+/// maximum size, and sixteen.
+pub(crate) const SHORT_PIECE: usize = 4 * MAX_PLAINTEXT;
+pub(crate) const LONG_PIECE: usize = 16 * MAX_PLAINTEXT;
+
+/// The lengths of buffers for sealed bytes, with room for a control message before the data.
+const SHORT_SEALED: usize = 4 * MAX_RECORD + 256;
+const LONG_SEALED: usize = 16 * MAX_RECORD + 256;
+
+/// The most plaintext in a record. RFC 9846 5.1
+const MAX_PLAINTEXT: usize = 16 * 1024;
 
 /// A record of the largest size. RFC 9846 5.2
 const MAX_RECORD: usize = 16 * 1024 + 256;
 
-/// The maximum number of buffers of each kind in a pool.
+/// The maximum number of buffers of a kind in a pool.
 const MAX_POOLED: usize = 8;
+
+/// The same for buffers of [`LONG_SEALED`] bytes. They are four times as long, and in use only while
+/// data is sealed, unless the transport blocks.
+const MAX_LONG_POOLED: usize = 2;
 
 #[derive(Default)]
 struct Pool {
     received: Vec<ReceiveBuffer>,
-    bytes: Vec<Vec<u8>>,
+    short: Vec<Vec<u8>>,
+    long: Vec<Vec<u8>>,
 }
 
 thread_local! {
@@ -53,20 +67,28 @@ pub(crate) fn return_received(buffer: ReceiveBuffer) {
     }
 }
 
-/// Takes a buffer of [`SEALED_LENGTH`] initialised bytes.
-pub(crate) fn take_bytes() -> Vec<u8> {
-    with(|pool| pool.bytes.pop()).unwrap_or_else(|| vec![0; SEALED_LENGTH])
+/// Takes a buffer of initialised bytes that has room for the records of this plaintext, or for
+/// those of its first [`LONG_PIECE`] bytes.
+pub(crate) fn take_bytes(plaintext: &[u8]) -> Vec<u8> {
+    if plaintext.len() <= SHORT_PIECE {
+        with(|pool| pool.short.pop()).unwrap_or_else(|| vec![0; SHORT_SEALED])
+    } else {
+        with(|pool| pool.long.pop()).unwrap_or_else(|| vec![0; LONG_SEALED])
+    }
 }
 
 /// Returns a buffer from [`take_bytes`]. It must contain no secret.
 pub(crate) fn return_bytes(buffer: Vec<u8>) {
-    if buffer.len() == SEALED_LENGTH {
-        with(|pool| {
-            if pool.bytes.len() < MAX_POOLED {
-                pool.bytes.push(buffer);
-            }
-        });
-    }
+    with(|pool| {
+        let (kept, most) = match buffer.len() {
+            SHORT_SEALED => (&mut pool.short, MAX_POOLED),
+            LONG_SEALED => (&mut pool.long, MAX_LONG_POOLED),
+            _ => return,
+        };
+        if kept.len() < most {
+            kept.push(buffer);
+        }
+    });
 }
 
 /// Calls `use_pool` with the pool of this thread. Returns the default value in a thread that is

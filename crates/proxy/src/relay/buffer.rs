@@ -2,12 +2,18 @@
 
 use std::cell::Cell;
 
-/// The number of bytes read from a backend at once: they fill four records of maximum size.
+/// The number of bytes read at once: they fill four records of maximum size.
 pub(crate) const READ_SIZE: usize = 64 * 1024;
 
-/// Size of the buffer: space to decrypt four records of maximum size, the last with its inner
+/// The number of bytes read at once from a socket whose data is accepted as fast as it arrives.
+/// Fewer and longer system calls take less time, but a writer that blocks holds what was read.
+pub(crate) const LONG_READ_SIZE: usize = 256 * 1024;
+
+/// Size for records of a client: space to decrypt four of maximum size, the last with its inner
 /// content type and padding. RFC 9846 5.2
-pub(crate) const BUFFER_SIZE: usize = READ_SIZE + 256;
+pub(crate) const RECORDS_SIZE: usize = READ_SIZE + 256;
+
+const BUFFER_SIZE: usize = LONG_READ_SIZE;
 
 thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };

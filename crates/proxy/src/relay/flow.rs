@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::relay::buffer::with_buffer;
+use crate::relay::buffer::{LONG_READ_SIZE, READ_SIZE, RECORDS_SIZE, with_buffer};
 
 /// The state of one direction.
 #[derive(Debug)]
@@ -14,12 +14,21 @@ pub(crate) struct Flow {
     /// Data that the writer has not accepted: at most one read, and the initial data.
     pending: Vec<u8>,
     start: usize,
-    /// Maximum bytes per read.
-    max_read: usize,
+    source: Source,
+    /// Whether the next read is a long one: the last read was full, and the writer has not blocked.
+    long: bool,
     state: State,
     needs_flush: bool,
     /// Whether EOF on the reader counts as an error.
     eof_is_error: bool,
+}
+
+/// What a direction reads from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Socket,
+    /// A TLS stream, which decrypts a few records at once.
+    Records,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,15 +116,31 @@ where
 /// The progress of one direction.
 pub(crate) type FlowStatus = Poll<Result<(), RelayError>>;
 
-/// The number of reads after which the task yields to other connections.
+/// The number of reads, and of bytes, after which the task yields to other connections.
 const ROUNDS: usize = 8;
+const TURN: usize = ROUNDS * READ_SIZE;
 
 impl Flow {
-    /// A direction with `first` as pending data. The direction reads at most `max_read` bytes at
-    /// once, and never more than fit a buffer.
-    pub(crate) fn new(first: Vec<u8>, max_read: usize) -> Self {
-        let state = State::Open;
-        Self { pending: first, start: 0, max_read, state, needs_flush: false, eof_is_error: false }
+    /// A direction that reads from a socket, with `first` as pending data.
+    pub(crate) fn from_socket(first: Vec<u8>) -> Self {
+        Self::new(first, Source::Socket)
+    }
+
+    /// A direction that reads from a TLS stream, with `first` as pending data.
+    pub(crate) fn from_records(first: Vec<u8>) -> Self {
+        Self::new(first, Source::Records)
+    }
+
+    fn new(pending: Vec<u8>, source: Source) -> Self {
+        Self {
+            pending,
+            start: 0,
+            source,
+            long: false,
+            state: State::Open,
+            needs_flush: false,
+            eof_is_error: false,
+        }
     }
 
     /// Appends data to be written.
@@ -141,7 +166,11 @@ impl Flow {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
+        let mut read: usize = 0;
         for _ in 0..ROUNDS {
+            if read >= TURN {
+                break;
+            }
             ready!(self.poll_pending(writer, context)).map_err(RelayError::Write)?;
             match self.state {
                 State::Open => {}
@@ -159,6 +188,7 @@ impl Flow {
             let polled = with_buffer(|buffer| self.poll_transfer(reader, writer, context, buffer));
             let count = ready!(polled)?;
             *moved = moved.saturating_add(u64::try_from(count).unwrap_or(0));
+            read = read.saturating_add(count);
         }
         context.waker().wake_by_ref();
         Poll::Pending
@@ -176,11 +206,16 @@ impl Flow {
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let max_read = self.max_read.min(buffer.len());
+        let max_read = match (self.source, self.long) {
+            (Source::Records, _) => RECORDS_SIZE,
+            (Source::Socket, false) => READ_SIZE,
+            (Source::Socket, true) => LONG_READ_SIZE,
+        };
         let mut piece = ReadBuf::new(buffer.get_mut(..max_read).unwrap_or_default());
         ready!(Pin::new(reader).poll_read(context, &mut piece)).map_err(RelayError::Read)?;
         let mut rest = piece.filled();
         let count = rest.len();
+        self.long |= count == max_read;
         if count == 0 {
             if self.eof_is_error {
                 return Poll::Ready(Err(RelayError::Read(io::ErrorKind::UnexpectedEof.into())));
@@ -199,6 +234,7 @@ impl Flow {
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(RelayError::Write(error))),
                 Poll::Pending => {
                     self.pending = rest.to_vec();
+                    self.long = false;
                     break;
                 }
             }
@@ -237,7 +273,6 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
-    use crate::relay::buffer::READ_SIZE;
 
     #[tokio::test]
     async fn bytes_are_relayed_in_order_through_partial_writes() {
@@ -250,7 +285,7 @@ mod tests {
             near.shutdown().await.unwrap();
         };
         let relay = async {
-            let (mut flow, mut moved) = (Flow::new(b"first".to_vec(), READ_SIZE), 0);
+            let (mut flow, mut moved) = (Flow::from_socket(b"first".to_vec()), 0);
             poll_fn(|cx| flow.poll(&mut reader, &mut writer, cx, &mut moved)).await.unwrap();
             assert!(flow.state == State::Ended && flow.is_empty());
             moved
@@ -291,7 +326,7 @@ mod tests {
     async fn available_bytes_are_written_at_once() {
         let (mut near, mut reader) = duplex(1 << 20);
         let (mut writer, mut flow, mut moved) =
-            (Writes(Vec::new()), Flow::new(Vec::new(), READ_SIZE), 0);
+            (Writes(Vec::new()), Flow::from_socket(Vec::new()), 0);
         for (round, pieces) in [1, 10, 50].into_iter().enumerate() {
             for _ in 0..pieces {
                 near.write_all(&[7; 100]).await.unwrap();
@@ -346,8 +381,7 @@ mod tests {
         client.write_all(b"request").await.unwrap();
         let mut far = WriteFails(far);
         let relay = async move {
-            let (mut up, mut down) =
-                (Flow::new(Vec::new(), READ_SIZE), Flow::new(Vec::new(), READ_SIZE));
+            let (mut up, mut down) = (Flow::from_socket(Vec::new()), Flow::from_socket(Vec::new()));
             let (mut received, mut sent, mut write_error) = (0, 0, None);
             let end = poll_fn(|cx| {
                 let upward = (&mut up, &mut near, &mut received);
@@ -382,7 +416,7 @@ mod tests {
         let (mut near, mut reader) = duplex(1 << 20);
         let (mut writer, _far) = duplex(1);
         near.write_all(&vec![7; 1 << 20]).await.unwrap();
-        let (mut flow, mut moved) = (Flow::new(Vec::new(), READ_SIZE), 0);
+        let (mut flow, mut moved) = (Flow::from_socket(Vec::new()), 0);
         for _ in 0..10 {
             let polled = poll_fn(|cx| {
                 Poll::Ready(flow.poll(&mut reader, &mut writer, cx, &mut moved).is_pending())
@@ -390,5 +424,51 @@ mod tests {
             assert!(polled.await);
         }
         assert!(moved <= 64 * 1024 && flow.pending.len() <= READ_SIZE, "{moved}");
+    }
+
+    /// A writer that accepts a number of bytes, and then blocks.
+    struct Accepts(usize);
+
+    impl AsyncWrite for Accepts {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let count = bytes.len().min(self.0);
+            self.0 -= count;
+            if count == 0 { Poll::Pending } else { Poll::Ready(Ok(count)) }
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// Polls once, and returns the bytes that were read.
+    async fn moved_by_poll(flow: &mut Flow, reader: &mut &[u8], writer: &mut Accepts) -> u64 {
+        let mut moved = 0;
+        let polled =
+            poll_fn(|cx| Poll::Ready(flow.poll(reader, writer, cx, &mut moved).is_pending()));
+        assert!(polled.await);
+        moved
+    }
+
+    #[tokio::test]
+    async fn long_reads_follow_a_read_that_was_accepted_and_end_when_the_writer_blocks() {
+        let data = vec![7; 4 << 20];
+        let (mut reader, mut flow) = (data.as_slice(), Flow::from_socket(Vec::new()));
+        let (short, long) = (READ_SIZE as u64, LONG_READ_SIZE as u64);
+        let mut writer = Accepts(usize::MAX);
+        let first = moved_by_poll(&mut flow, &mut reader, &mut writer).await;
+        assert_eq!(first, short + 2 * long, "a short read, then long ones up to a turn");
+        writer.0 = 1;
+        assert_eq!(moved_by_poll(&mut flow, &mut reader, &mut writer).await, long);
+        writer.0 = flow.pending.len() - flow.start + 1;
+        assert_eq!(moved_by_poll(&mut flow, &mut reader, &mut writer).await, short);
     }
 }

@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 
 use crate::backend::endpoint::BackendStream;
 use crate::observability::metrics::labels::BackendFailure;
-use crate::relay::buffer::READ_SIZE;
 use crate::relay::flow::{Flow, RelayStatus, poll_both};
 use crate::worker::WorkerContext;
 use crate::worker::connection_limits::Permit;
@@ -53,8 +52,8 @@ impl PassthroughConnection {
         Box::new(Self {
             client,
             backend,
-            up: Flow::new(first, READ_SIZE),
-            down: Flow::new(Vec::new(), READ_SIZE),
+            up: Flow::from_socket(first),
+            down: Flow::from_socket(Vec::new()),
             write_error: None,
             idle_timer,
             worker,

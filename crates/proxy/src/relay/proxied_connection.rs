@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::backend::endpoint::BackendStream;
-use crate::relay::buffer::{BUFFER_SIZE, READ_SIZE, with_buffer};
+use crate::relay::buffer::{RECORDS_SIZE, with_buffer};
 use crate::relay::coalesce::{self, Coalescer};
 use crate::relay::flow::{Flow, RelayStatus, poll_both};
 use crate::worker::WorkerContext;
@@ -78,8 +78,8 @@ impl ProxiedConnection {
         Box::new(Self {
             client,
             backend: None,
-            up: Flow::new(first, BUFFER_SIZE),
-            down: Flow::new(Vec::new(), READ_SIZE),
+            up: Flow::from_records(first),
+            down: Flow::from_socket(Vec::new()),
             write_error: None,
             coalescer: Coalescer::default(),
             idle_timer,

@@ -98,6 +98,22 @@ fn the_reply_of_a_reader_is_flushed() {
     assert_eq!(shared.flushed.load(Ordering::SeqCst), shared.taken());
 }
 
+#[test]
+fn long_writes_follow_a_write_that_was_sent_and_end_when_the_transport_blocks() {
+    let (_, mut far) =
+        ends(client().build().unwrap(), &server().build().unwrap(), Transport::default());
+    let data = vec![7; 1 << 20];
+    let mut write = |far: &mut TlsStream<Transport>| once(far.write(&data)).unwrap().unwrap();
+    far.transport().shared.open();
+    assert_eq!(write(&mut far), 64 << 10);
+    assert_eq!(write(&mut far), 256 << 10);
+    far.transport().shared.close();
+    assert_eq!(write(&mut far), 256 << 10, "the transport has not blocked before this write");
+    far.transport().shared.open();
+    assert_eq!(write(&mut far), 64 << 10);
+    assert_eq!(write(&mut far), 256 << 10);
+}
+
 /// The connection of a server, and the stream of a client over this transport.
 fn ends(
     client: Arc<ClientConfig>,
@@ -182,6 +198,10 @@ impl Shared {
         if let Some(waker) = output.waker.take() {
             waker.wake();
         }
+    }
+
+    fn close(&self) {
+        self.output.lock().unwrap().open = false;
     }
 
     fn taken(&self) -> usize {
