@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::backend::endpoint::BackendStream;
-use crate::relay::buffer::{RECORDS_SIZE, with_buffer};
+use crate::relay::buffer::with_buffer;
 use crate::relay::coalesce::{self, Coalescer};
 use crate::relay::flow::{Flow, RelayStatus, poll_both};
 use crate::worker::WorkerContext;
