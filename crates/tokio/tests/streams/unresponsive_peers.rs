@@ -103,7 +103,7 @@ fn long_writes_follow_a_write_that_was_sent_and_end_when_the_transport_blocks() 
     let (_, mut far) =
         ends(client().build().unwrap(), &server().build().unwrap(), Transport::default());
     let data = vec![7; 1 << 20];
-    let mut write = |far: &mut TlsStream<Transport>| once(far.write(&data)).unwrap().unwrap();
+    let write = |far: &mut TlsStream<Transport>| once(far.write(&data)).unwrap().unwrap();
     far.transport().shared.open();
     assert_eq!(write(&mut far), 64 << 10);
     assert_eq!(write(&mut far), 256 << 10);
