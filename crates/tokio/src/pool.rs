@@ -29,8 +29,8 @@ const MAX_RECORD: usize = 16 * 1024 + 256;
 /// The maximum number of buffers of a kind in a pool.
 const MAX_POOLED: usize = 8;
 
-/// The same for buffers of [`LONG_SEALED`] bytes. They are four times as long, and in use only while
-/// data is sealed, unless the transport blocks.
+/// The same for buffers of [`LONG_SEALED`] bytes. They are four times as long, and in use only
+/// while data is sealed, unless the transport blocks.
 const MAX_LONG_POOLED: usize = 2;
 
 #[derive(Default)]

@@ -1,7 +1,8 @@
 //! Buffers of fixed size between a library and the transport, as an application has them.
 //!
 //! Some libraries decrypt in these buffers, and others copy from and to them in callbacks. Such a
-//! copy stands for a system call, so it is not timed, unless it takes less time than reading the clock.
+//! copy stands for a system call, so it is not timed, unless it takes less time than reading the
+//! clock.
 
 use crate::meter::untimed;
 
