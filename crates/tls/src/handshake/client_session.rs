@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use tercel_wire::ProtocolVersion;
-
 use super::identity;
 use super::question::{AnswerValue, FindClientSessionQuestion, Question};
 use super::runtime::flow::{Flow, wrong_answer};
@@ -112,8 +110,7 @@ fn usable(
 
 /// Whether the ticket or session ID fits in a ClientHello.
 fn fits_in_hello(session: &Session) -> bool {
-    let is_ticket = session.by_ticket || session.version == ProtocolVersion::TLS1_3;
-    let most = if is_ticket { limits::MAX_TICKET_LENGTH } else { MAX_SESSION_ID };
+    let most = if session.has_ticket() { limits::MAX_TICKET_LENGTH } else { MAX_SESSION_ID };
     (1..=most).contains(&session.identity.len())
 }
 
@@ -208,7 +205,7 @@ mod tests {
     use crate::keys::suite;
     use crate::policy::Policy;
     use tercel_crypto::Secret;
-    use tercel_wire::{CipherSuite, NamedGroup};
+    use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion};
 
     const OURS: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
     const ANOTHER: CipherSuite = CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384;

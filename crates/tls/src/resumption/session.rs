@@ -158,6 +158,11 @@ impl Session {
         self.keyed_main_secret.get_or_init(make)
     }
 
+    /// Client: whether the session is resumed by a ticket, and not by a session ID of TLS 1.2.
+    pub(crate) fn has_ticket(&self) -> bool {
+        self.by_ticket || self.version == ProtocolVersion::TLS1_3
+    }
+
     /// Returns the peer's identity, as a verifier receives it.
     pub(crate) fn peer<'s>(
         &'s self,

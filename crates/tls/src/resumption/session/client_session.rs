@@ -30,6 +30,13 @@ impl ClientSession {
         self.0.max_early_data
     }
 
+    /// Returns for how many seconds the server accepts the session's ticket. `None` if the session
+    /// has no ticket, but an ID of TLS 1.2. RFC 9846 4.7.1, RFC 5077 3.3
+    #[must_use]
+    pub fn ticket_lifetime(&self) -> Option<u32> {
+        self.0.has_ticket().then_some(self.0.lifetime)
+    }
+
     pub(crate) fn new(session: Box<Session>) -> Self {
         Self(session)
     }

@@ -2,6 +2,7 @@
 
 use pki_types::CertificateDer;
 
+use super::client_session::ClientSession;
 use super::*;
 
 fn at(seconds: u64) -> UnixTime {
@@ -39,6 +40,16 @@ fn sessions() -> [Session; 2] {
         ..Session::new(tls12, 2000, Some(1500))
     };
     [bare, full]
+}
+
+#[test]
+fn a_clients_session_knows_the_lifetime_of_its_ticket() {
+    let [tls13, tls12] = sessions();
+    let by_id = Session { by_ticket: false, ..tls12.duplicate() };
+    let lifetime = |session| ClientSession::new(Box::new(session)).ticket_lifetime();
+    assert_eq!(lifetime(tls13), Some(7200));
+    assert_eq!(lifetime(tls12), Some(u32::MAX));
+    assert_eq!(lifetime(by_id), None);
 }
 
 #[test]
