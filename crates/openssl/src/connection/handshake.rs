@@ -201,10 +201,12 @@ impl Ssl {
                     let unknown = V_ERR_UNSPECIFIED.into();
                     self.verify_result.set(self.found_result.get().unwrap_or(unknown));
                 }
-                let resumes = connection.info.resumed && self.side.get() == Some(Side::Server);
+                let resumed = connection.info.resumed;
+                let resumes = resumed && self.side.get() == Some(Side::Server);
                 let fields = self.complete_session(&connection.info);
                 self.step.replace(Some(Next::Connected(connection)));
                 self.deliver_made(&fields, resumes);
+                self.offer_received(resumed);
                 Ok(None)
             }
             Some(Ok(step)) if self.unsent.borrow().is_empty() => Ok(Some(step)),

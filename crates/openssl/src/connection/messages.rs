@@ -9,7 +9,7 @@ use tercel::message_tap::{Direction, MessageTap};
 use tercel::wire::{ContentType, HandshakeType as T, ProtocolVersion};
 
 use super::Ssl;
-use super::state::Side;
+use super::state::{FINISHED, Side};
 use super::tap::{self, Message};
 use crate::settings::callbacks::SslPointer;
 
@@ -171,15 +171,22 @@ impl Ssl {
         });
     }
 
+    /// The state in which OpenSSL calls the function for new sessions: in TLS 1.3 that of the
+    /// ticket, in TLS 1.2 that after the handshake. It is one of a handshake (`SSL_in_init`).
+    pub(super) fn state_with_new_session(&self) -> MessageState {
+        let ticket = match self.side.get() {
+            Some(Side::Server) => after(Side::Server, Direction::Sent, T::NEW_SESSION_TICKET),
+            _ => after(Side::Client, Direction::Received, T::NEW_SESSION_TICKET),
+        };
+        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
+        ticket.filter(|_| is_tls13).unwrap_or(FINISHED)
+    }
+
     fn state_after(&self, message: &Message) -> Option<MessageState> {
         let side = self.side.get()?;
         let direction = message.direction;
         match message.content_type {
-            ContentType::HANDSHAKE => {
-                let kind = T(*message.content.first()?);
-                let fits = |state: &&State| (state.0, state.1, state.2) == (side, direction, kind);
-                STATES.iter().find(fits).map(|state| (state.3, state.4))
-            }
+            ContentType::HANDSHAKE => after(side, direction, T(*message.content.first()?)),
             ContentType::CHANGE_CIPHER_SPEC => {
                 let found =
                     AFTER_CHANGE.iter().find(|state| (state.0, state.1) == (side, direction));
@@ -188,6 +195,12 @@ impl Ssl {
             _ => None,
         }
     }
+}
+
+/// The state after a message was sent or received.
+fn after(side: Side, direction: Direction, kind: T) -> Option<MessageState> {
+    let fits = |state: &&State| (state.0, state.1, state.2) == (side, direction, kind);
+    STATES.iter().find(fits).map(|state| (state.3, state.4))
 }
 
 /// The number and the text of a state.

@@ -103,6 +103,8 @@ pub(crate) struct Ssl {
     pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
     /// The state after the last message, if the program sees messages.
     pub(crate) message_state: Cell<Option<messages::MessageState>>,
+    /// The state that the program's function for new sessions sees, while it runs.
+    pub(crate) state_of_new_session: Cell<Option<messages::MessageState>>,
     pub(crate) resumption: resumption::Resumption,
     /// The index of the identity that a server selected.
     pub(crate) selected: Cell<Option<usize>>,
@@ -169,6 +171,7 @@ impl Ssl {
             early: early_data::Early::default(),
             values: RefCell::default(),
             message_state: Cell::default(),
+            state_of_new_session: Cell::default(),
             resumption: resumption::Resumption::default(),
             selected: Cell::default(),
             status_response: RefCell::default(),

@@ -29,6 +29,9 @@ pub(crate) enum Stage {
     Failed,
 }
 
+/// The number and the text of the state of an established connection.
+pub(crate) const FINISHED: (c_int, &CStr) = (1, c"SSL negotiation finished successfully");
+
 /// Why the last operation could not continue (`SSL_want`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
@@ -58,6 +61,11 @@ impl Ssl {
         matches!(*self.stage.borrow(), Stage::Connected(_))
     }
 
+    /// Whether the program sees an established connection: not in its function for new sessions.
+    pub(crate) fn is_init_finished(&self) -> bool {
+        self.is_connected() && self.state_of_new_session.get().is_none()
+    }
+
     /// Whether a handshake has begun and is not over.
     pub(crate) fn is_in_handshake(&self) -> bool {
         matches!(*self.stage.borrow(), Stage::Handshake(_) | Stage::Stepping)
@@ -77,6 +85,9 @@ impl Ssl {
 
     /// A text that describes the state of the handshake.
     pub(crate) fn state_text(&self) -> &'static CStr {
+        if let Some((_, text)) = self.state_of_new_session.get() {
+            return text;
+        }
         match &*self.stage.borrow() {
             Stage::New => c"before SSL initialization",
             Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
@@ -86,7 +97,7 @@ impl Ssl {
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },
-            Stage::Connected(_) => c"SSL negotiation finished successfully",
+            Stage::Connected(_) => FINISHED.1,
             Stage::Failed => c"error",
         }
     }

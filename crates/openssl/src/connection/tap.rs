@@ -196,7 +196,11 @@ impl Ssl {
         self.deliver_messages(messages);
         self.deliver_key_log(key_log);
         for (session, expires) in sessions {
-            self.deliver_session(&session, expires);
+            let received = self.receive_session(&session, expires);
+            // That of TLS 1.2 is complete at the end of the handshake.
+            if let Some(session) = received.filter(|_| self.is_connected()) {
+                self.offer_new_session(session);
+            }
         }
         self.made.borrow_mut().extend(server_sessions);
         removed.into_iter().for_each(|removed| self.deliver_removed(removed));
@@ -248,9 +252,9 @@ impl Ssl {
         }
     }
 
-    /// A client received a session: it becomes the connection's, and is passed to the program.
-    fn deliver_session(&self, session: &ClientSession, expires: UnixTime) {
-        let Some(core) = session.to_bytes().map(Zeroizing::new) else { return };
+    /// A client received a session, which becomes the connection's.
+    fn receive_session(&self, session: &ClientSession, expires: UnixTime) -> Option<Arc<Session>> {
+        let core = session.to_bytes().map(Zeroizing::new)?;
         let id = crate::objects::digest::sha256(&core).to_vec();
         let mut fields = match &*self.session.borrow() {
             Some(known) => known.fields().clone(),
@@ -258,16 +262,16 @@ impl Ssl {
         };
         // After a resumption in TLS 1.2 without a new ticket, it is the session that was offered.
         if fields.id == id && fields.is_resumable() {
-            return;
+            return None;
         }
         let now = session::now();
         fields.time = now;
-        let hint = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
+        let left = i64::try_from(expires.as_secs()).unwrap_or(i64::MAX).saturating_sub(now);
         // The second in which the session was made may have ended.
         let own = self.settings().session_timeout;
-        fields.timeout = if hint.saturating_add(1) >= own { own } else { hint };
-        fields.lifetime_hint = hint.max(1).unsigned_abs();
-        fields.has_ticket = true;
+        fields.timeout = if left.saturating_add(1) >= own { own } else { left };
+        fields.has_ticket = session.ticket_lifetime().is_some();
+        fields.lifetime_hint = session.ticket_lifetime().unwrap_or(0).into();
         fields.max_early_data = session.max_early_data();
         fields.id = id;
         fields.core = core;
@@ -275,7 +279,17 @@ impl Ssl {
         self.received_session.set(true);
         let session = Session::new(fields);
         self.session.replace(Some(Arc::clone(&session)));
-        self.offer_new_session(session);
+        Some(session)
+    }
+
+    /// Passes a client's session of TLS 1.2, which the handshake completed, to the program. As with
+    /// OpenSSL, not one of a resumed handshake, in which the server replaced the ticket.
+    pub(super) fn offer_received(&self, resumed: bool) {
+        let is_new = self.side.get() == Some(Side::Client) && self.received_session.get();
+        let received = self.session.borrow().clone().filter(|_| is_new && !resumed);
+        if let Some(session) = received {
+            self.offer_new_session(session);
+        }
     }
 
     /// Adds the sessions that a server made to the cache, and passes them to the program. As with
@@ -320,9 +334,11 @@ impl Ssl {
             return;
         }
         let pointer = crate::entry::give(session);
+        let outer = self.state_of_new_session.replace(Some(self.state_with_new_session()));
         // SAFETY: the program set this function for these arguments; it receives a reference.
         let kept =
             self.outside(|| unsafe { function(self.address() as SslPointer, pointer.cast()) });
+        self.state_of_new_session.set(outer);
         if kept == 0 {
             // SAFETY: the program did not keep the reference.
             drop(unsafe { crate::entry::take::<Session>(pointer) });

@@ -8,14 +8,13 @@ use tercel::message_tap::Direction;
 use super::{FAIL, OK, bytes, room, store};
 use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
-use crate::connection::state::{Side, Stage};
+use crate::connection::state::{FINISHED, Side, Stage};
 use crate::entry::functions;
 use crate::errors;
 use crate::session::Session;
 use std::sync::Arc;
 
 const ST_BEFORE: c_int = 0;
-const ST_OK: c_int = 1;
 /// The client waits for the ServerHello, the server for the ClientHello: `ssl.h`.
 const ST_CLIENT: c_int = 3;
 const ST_SERVER: c_int = 20;
@@ -50,10 +49,10 @@ functions! {
         state(ssl)
     }
     fn SSL_is_init_finished(ssl: &Ssl;) -> c_int = 0 => {
-        ssl.is_connected().into()
+        ssl.is_init_finished().into()
     }
     fn SSL_in_init(ssl: &Ssl;) -> c_int = 1 => {
-        (!ssl.is_connected()).into()
+        (!ssl.is_init_finished()).into()
     }
     fn SSL_in_before(ssl: &Ssl;) -> c_int = 0 => {
         matches!(*ssl.stage.borrow(), Stage::New).into()
@@ -248,9 +247,12 @@ unsafe fn copy_finished(ssl: &Ssl, direction: Direction, to: *mut c_void, length
 }
 
 fn state(ssl: &Ssl) -> c_int {
+    if let Some((number, _)) = ssl.state_of_new_session.get() {
+        return number;
+    }
     match &*ssl.stage.borrow() {
         Stage::New => ST_BEFORE,
-        Stage::Connected(_) => ST_OK,
+        Stage::Connected(_) => FINISHED.0,
         _ if ssl.message_state.get().is_some() => {
             ssl.message_state.get().map_or(ST_BEFORE, |(number, _)| number)
         }
