@@ -47,6 +47,12 @@ if [ ! -e /usr/include/openssl/ssl.h ]; then
     echo "absent: libssl-dev"
     exit 0
 fi
+step "reasons of errors have the numbers of sslerr.h"
+sed -n 's/^ *\([A-Z0-9_]*\) = \([0-9]*\) ".*/SSL_R_\1 \2/p' crates/openssl/src/errors/reasons.rs | sort >"$target/reasons"
+sed -n 's/^# *define \(SSL_R_[A-Z0-9_]*\)  *\([0-9]*\)$/\1 \2/p' /usr/include/openssl/sslerr.h | sort |
+    comm -13 - "$target/reasons" >"$target/other-reasons"
+[ -s "$target/reasons" ] && [ ! -s "$target/other-reasons" ] || { cat "$target/other-reasons"; exit 1; }
+
 [ -e "$MATERIAL/pss.pem" ] || make_material
 
 compile() { # PROGRAM SOURCES...

@@ -18,7 +18,7 @@ mod table {
         REQUEST_SENT = 286 "request sent",
         INVALID_CONFIG = 283 "invalid config",
         STILL_IN_INIT = 121 "still in init",
-        REQUEST_PENDING = 120 "request pending",
+        REQUEST_PENDING = 285 "request pending",
         APP_DATA_IN_HANDSHAKE = 100 "app data in handshake",
         NO_SUITABLE_KEY_SHARE = 101 "no suitable key share",
         BAD_CHANGE_CIPHER_SPEC = 103 "bad change cipher spec",
