@@ -64,6 +64,14 @@ step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"
 compile tests "$sources"/*.c
 LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/tests"
 
+# These programs run themselves on OpenSSL's library as the client.
+step "programs in C whose peer uses OpenSSL"
+for source in crates/openssl/tests/peer/*.c; do
+    name=$(basename "$source" .c)
+    compile "$name" "$source" "$sources/pair.c"
+    LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 60 "$target/$name"
+done
+
 # What these programs print is the same on both libraries. Other releases of OpenSSL may print something else.
 step "programs in C on OpenSSL 3.0 and on Tercel"
 for source in crates/openssl/tests/same/*.c; do
