@@ -76,7 +76,7 @@ done
 step "programs in C on OpenSSL 3.0 and on Tercel"
 for source in crates/openssl/tests/same/*.c; do
     name=$(basename "$source" .c)
-    compile "$name" "$source" "$sources/pair.c"
+    compile "$name" "$source" "$sources/pair.c" "$sources/limited.c"
     LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 60 "$target/$name" >"$target/$name.tercel"
     case $(openssl version) in
     "OpenSSL 3.0."*)

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use tercel::wire::ProtocolVersion;
-use tercel::{Connection, ConnectionInfo};
+use tercel::{Connection, ConnectionInfo, EarlyData};
 
 use super::Ssl;
 use super::state::{Side, Stage};
@@ -28,10 +28,10 @@ impl Ssl {
             true => counters.accept_good.count(),
             false => counters.connect_good.count(),
         }
-        if self.early.writes.get() {
-            // A blocked write of early data is not continued by other data, which arrives also if
-            // the server refuses early data.
-            self.unsent.borrow_mut().forget_write();
+        if self.early.writes.get() && connection.info.early_data != EarlyData::Accepted {
+            // An interrupted write of early data is not continued by other data, because the server
+            // has refused its beginning.
+            self.interrupted.take();
         }
         self.stage.replace(Stage::Connected(connection));
         self.report_done();

@@ -14,7 +14,7 @@ use tercel::{Answer, EarlyData, Sender};
 
 use super::Ssl;
 use super::reading::Plaintext;
-use super::state::{Side, Stage};
+use super::state::{Side, Stage, Want};
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
 
@@ -96,6 +96,7 @@ impl Ssl {
         if self.is_connected() && is_server {
             return self.write(data);
         }
+        self.want.set(Want::Nothing);
         if !is_server && !self.may_write_early() {
             errors::push_not_now("the session allows no early data");
             return Transfer::Stopped;
@@ -108,7 +109,8 @@ impl Ssl {
             }
             let left = self.with_handshake(|handshake| handshake.early_sender()?.early_data_left());
             let is_too_long = left.flatten().is_some_and(|left| data.len() > left);
-            if is_too_long && !self.unsent.borrow().has_write() {
+            // A write that is repeated has been checked.
+            if is_too_long && self.interrupted.get().is_none() {
                 errors::push(reasons::TOO_MUCH_EARLY_DATA);
                 return Transfer::Stopped;
             }

@@ -47,7 +47,7 @@ impl Ssl {
             self.report_progress();
         }
         if self.is_connected() {
-            return 1;
+            return if self.send_message() == Moved::Done { 1 } else { -1 };
         }
         let result = self.advance();
         self.report_exit(result);

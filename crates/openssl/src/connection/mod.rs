@@ -68,6 +68,13 @@ pub(crate) struct Ssl {
     /// Decrypted data that no read has taken.
     pub(crate) plaintext: RefCell<reading::Plaintext>,
     pub(crate) unsent: RefCell<Unsent>,
+    /// The write of the program that the BIO interrupted.
+    pub(crate) interrupted: Cell<Option<writing::Write>>,
+    /// The message of the program that is not written yet.
+    pub(crate) waiting: Cell<Option<writing::WaitingMessage>>,
+    /// Whether the client has not answered a server's request for a certificate after the
+    /// handshake.
+    pub(crate) awaits_certificate: Cell<bool>,
     /// Sessions that a server made, and that are not in its cache yet.
     pub(crate) made: RefCell<Vec<tap::MadeSession>>,
     /// The sessions of this connection whose names the client knows.
@@ -150,6 +157,9 @@ impl Ssl {
             received: RefCell::default(),
             plaintext: RefCell::default(),
             unsent: RefCell::default(),
+            interrupted: Cell::default(),
+            waiting: Cell::default(),
+            awaits_certificate: Cell::default(),
             made: RefCell::default(),
             issued: RefCell::default(),
             want: Cell::new(Want::Nothing),
@@ -274,6 +284,9 @@ impl Ssl {
         self.received.take();
         self.plaintext.take();
         self.unsent.take();
+        self.interrupted.take();
+        self.waiting.take();
+        self.awaits_certificate.take();
         self.made.take();
         self.issued.take();
         self.want.set(Want::Nothing);

@@ -1,4 +1,6 @@
-//! Client authentication after the handshake, in TLS 1.3.
+//! What TLS 1.3 has after the handshake: key updates, and client authentication.
+
+use core::ffi::c_int;
 
 use tercel::client::CertificateRequested;
 use tercel::error::{Error, Misuse};
@@ -7,11 +9,42 @@ use tercel::wire::{AlertDescription, ProtocolVersion};
 
 use super::Ssl;
 use super::pump::Moved;
-use super::state::Side;
+use super::state::{Side, Want};
+use super::writing::WaitingMessage;
 use crate::errors::{self, reasons};
 use crate::settings::options::{VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER};
 
+const UPDATE_NOT_REQUESTED: c_int = 0;
+const UPDATE_REQUESTED: c_int = 1;
+
 impl Ssl {
+    /// Updates the key of this side, and requests that the peer does so, too, if `kind` says that.
+    /// `None`: an error is in the queue. RFC 9846 4.7.3
+    pub(crate) fn update_key(&self, kind: c_int) -> Option<()> {
+        let reason = if self.version() != i32::from(ProtocolVersion::TLS1_3.0) {
+            Some(reasons::WRONG_SSL_VERSION)
+        } else if ![UPDATE_NOT_REQUESTED, UPDATE_REQUESTED].contains(&kind) {
+            Some(reasons::INVALID_KEY_UPDATE_TYPE)
+        } else if !self.is_init_finished() {
+            Some(reasons::STILL_IN_INIT)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            errors::push(reason);
+            return None;
+        }
+        let request = kind == UPDATE_REQUESTED;
+        let updated =
+            self.sealing(|connection, unsent| connection.sender.update_key(request, unsent));
+        if let Err(error) = updated? {
+            errors::push_error(error);
+            return None;
+        }
+        self.message_waits(WaitingMessage::KeyUpdate(kind));
+        Some(())
+    }
+
     /// A server requests the client's certificate. `None`: an error is in the queue.
     pub(crate) fn request_certificate(&self) -> Option<()> {
         let mode = self.settings().verify_mode;
@@ -19,8 +52,10 @@ impl Ssl {
             Some(reasons::WRONG_SSL_VERSION)
         } else if self.side.get() != Some(Side::Server) {
             Some(reasons::NOT_SERVER)
-        } else if !self.is_connected() {
+        } else if !self.is_init_finished() {
             Some(reasons::STILL_IN_INIT)
+        } else if self.awaits_certificate.get() {
+            Some(reasons::REQUEST_SENT)
         } else if mode & VERIFY_PEER == 0 {
             Some(reasons::INVALID_CONFIG)
         } else {
@@ -36,16 +71,15 @@ impl Ssl {
             self.sealing(|connection, unsent| connection.request_certificate(demand, unsent));
         match requested? {
             Ok(_) => {
-                // What the transport does not accept now is written with the next data.
-                let _: Moved = self.send(true);
+                self.awaits_certificate.set(true);
+                self.message_waits(WaitingMessage::Authentication);
+                // What the transport does not accept now is written by the next operation.
+                let _: Moved = self.send_message();
+                self.want.set(Want::Nothing);
                 Some(())
             }
             Err(Error::Misuse(Misuse::NoPostHandshakeAuth)) => {
                 errors::push(reasons::EXTENSION_NOT_RECEIVED);
-                None
-            }
-            Err(Error::Misuse(Misuse::TooManyCertificateRequests)) => {
-                errors::push(reasons::REQUEST_PENDING);
                 None
             }
             Err(error) => {
@@ -57,6 +91,7 @@ impl Ssl {
 
     /// A server received the client's answer. An error ends the connection.
     pub(crate) fn accept_certificate(&self, answer: &ClientCertificate) -> Result<(), Error> {
+        self.awaits_certificate.set(false);
         let Some(identity) = answer.identity() else {
             self.peer_chain.take();
             return Ok(());
@@ -85,6 +120,7 @@ impl Ssl {
                 connection.sender.authenticate(request, chosen.as_ref(), unsent)
             }),
         };
+        self.message_waits(WaitingMessage::Authentication);
         answered.unwrap_or(Ok(()))
     }
 }

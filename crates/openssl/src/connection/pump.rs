@@ -63,9 +63,14 @@ impl Ssl {
         moved
     }
 
-    /// Writes the bytes that are ready, and flushes the BIO if `flush` is set. While another thread
-    /// writes, it also writes what is added meanwhile.
+    /// Writes the bytes that are ready, and flushes the BIO if `flush` is set. `Blocked` while
+    /// another thread writes, or this one in a function of the BIO: that also writes what is added
+    /// meanwhile.
     pub(crate) fn send(&self, flush: bool) -> Moved {
+        if self.sending.get() != 0 {
+            self.want.set(Want::Write);
+            return Moved::Blocked;
+        }
         if self.unsent.borrow().is_empty() && !flush {
             return Moved::Done;
         }
@@ -73,9 +78,6 @@ impl Ssl {
             errors::push(reasons::BIO_NOT_SET);
             return Moved::Failed(false);
         };
-        if self.sending.get() != 0 {
-            return Moved::Done;
-        }
         self.sending.set(current_thread());
         // A thread that waits is woken also if the operation panics.
         struct Sent<'a>(&'a Ssl);
@@ -103,11 +105,10 @@ impl Ssl {
         }
     }
 
-    /// While another thread writes to the BIO and bytes wait, waits for it, so that a program does
-    /// not add bytes without limit.
+    /// While another thread writes to the BIO, waits for it: its bytes may be those of a write that
+    /// is repeated, and a program does not add bytes without limit.
     pub(super) fn await_sender(&self) {
-        let is_other = || ![0, current_thread()].contains(&self.sending.get());
-        while is_other() && !self.unsent.borrow().is_empty() {
+        while self.sending.get() != 0 && self.sending.get() != current_thread() {
             self.awaits_sender.set(true);
             self.lock.wait();
         }
@@ -119,10 +120,9 @@ impl Ssl {
             let mut unsent = self.unsent.take();
             if unsent.is_empty() {
                 self.unsent.replace(unsent);
+                self.waiting.set(None);
                 return Moved::Done;
             }
-            // A blocked write stays here, for a thread that repeats it meanwhile.
-            self.unsent.borrow_mut().take_write(&mut unsent);
             let written = self.outside(|| bio.write(unsent.bytes()));
             if let Transferred::Bytes(count) = written {
                 unsent.sent(count);

@@ -61,9 +61,11 @@ impl Ssl {
         matches!(*self.stage.borrow(), Stage::Connected(_))
     }
 
-    /// Whether the program sees an established connection: not in its function for new sessions.
+    /// Whether the program sees an established connection: not in its function for new sessions,
+    /// and not while a message of its own waits.
     pub(crate) fn is_init_finished(&self) -> bool {
-        self.is_connected() && self.state_of_new_session.get().is_none()
+        let waits = self.waiting.get().is_some();
+        self.is_connected() && !waits && self.state_of_new_session.get().is_none()
     }
 
     /// Whether a handshake has begun and is not over.

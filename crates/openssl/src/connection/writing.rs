@@ -1,6 +1,7 @@
 //! Sending: `SSL_write`, and the bytes that wait for the BIO.
 
 use core::cell::Cell;
+use core::ffi::c_int;
 use core::mem;
 
 use tercel::error::Error;
@@ -18,23 +19,32 @@ use crate::settings::options::{
 /// processor's nearest cache when the system copies it.
 const PIECE: usize = 1 << 14;
 
-/// Records that are sealed and not written, and the write of the program that they belong to.
+/// Records that are sealed and not written.
 #[derive(Default)]
 pub(crate) struct Unsent {
     bytes: Vec<u8>,
     start: usize,
     /// The end of what waits, if memory follows it, which is not filled with zeros again.
     end: Option<usize>,
-    write: Option<Write>,
 }
 
-/// A write that a blocked BIO interrupted. The program has to repeat it.
+/// A write that the BIO interrupted. The program has to repeat it.
 #[derive(Clone, Copy)]
-struct Write {
+pub(crate) struct Write {
     address: usize,
     /// The plaintext that is written, and that is sealed but not written.
     written: usize,
     sealed: usize,
+}
+
+/// A message of the program that is sealed and not written. As with OpenSSL, `SSL_do_handshake`
+/// sends it, and the connection is in a handshake until then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitingMessage {
+    /// A key update of this type.
+    KeyUpdate(c_int),
+    /// A request for a certificate, or the answer.
+    Authentication,
 }
 
 impl Unsent {
@@ -57,18 +67,12 @@ impl Unsent {
         }
     }
 
-    /// Takes over the blocked write of `other`.
-    pub(crate) fn take_write(&mut self, other: &mut Self) {
-        self.write = other.write.take();
-    }
-
     /// Moves the bytes of `other` to the end of these.
     pub(crate) fn append(&mut self, other: &mut Self) {
         if !other.is_empty() {
             self.buffer().extend_from_slice(other.bytes());
             other.sent(other.bytes().len());
         }
-        self.write = self.write.or(other.write.take());
     }
 
     /// Seals data, and adds the records.
@@ -90,16 +94,6 @@ impl Unsent {
             Some(rest) if !rest.is_empty() => sender.seal_to(rest, self.buffer()),
             _ => Ok(()),
         }
-    }
-
-    /// Whether a write of the program was interrupted.
-    pub(crate) fn has_write(&self) -> bool {
-        self.write.is_some()
-    }
-
-    /// Forgets the write of the program that was interrupted.
-    pub(crate) fn forget_write(&mut self) {
-        self.write = None;
     }
 
     /// The buffer that messages of the protocol are appended to.
@@ -159,7 +153,7 @@ pub(crate) enum Transfer {
 }
 
 impl Ssl {
-    /// Encrypts and sends data. A blocked write has to be repeated with the same data.
+    /// Encrypts and sends data. An interrupted write has to be repeated with the same data.
     pub(crate) fn write(&self, data: &[u8]) -> Transfer {
         self.want.set(Want::Nothing);
         if self.shutdown.get() & SENT_SHUTDOWN != 0 {
@@ -182,13 +176,11 @@ impl Ssl {
         let Ok(mut write) = self.continued(data, settings.mode) else { return Transfer::Stopped };
         loop {
             self.await_sender();
-            match self.send(false) {
-                Moved::Done => {}
-                Moved::Blocked => {
-                    self.unsent.borrow_mut().write = Some(write);
-                    return Transfer::Stopped;
-                }
-                _ => return Transfer::Stopped,
+            if self.send(false) != Moved::Done {
+                // If no data is sealed yet, the program may write something else.
+                let has_begun = write.written > 0 || write.sealed > 0;
+                self.interrupted.set(has_begun.then_some(write));
+                return Transfer::Stopped;
             }
             write.written = write.written.saturating_add(write.sealed);
             write.sealed = 0;
@@ -205,21 +197,21 @@ impl Ssl {
     }
 
     /// The write that this call continues, or a new one. An error if the program did not repeat the
-    /// blocked one.
+    /// interrupted one.
     fn continued(&self, data: &[u8], mode: u32) -> Result<Write, ()> {
         let address = data.as_ptr().addr();
         let new = Write { address, written: 0, sealed: 0 };
-        let Some(blocked) = self.unsent.borrow_mut().write.take() else { return Ok(new) };
-        let moved = blocked.address != address && mode & MODE_ACCEPT_MOVING_WRITE_BUFFER == 0;
-        let is_short = data.len() < blocked.written.saturating_add(blocked.sealed);
+        let Some(interrupted) = self.interrupted.take() else { return Ok(new) };
+        let moved = interrupted.address != address && mode & MODE_ACCEPT_MOVING_WRITE_BUFFER == 0;
+        let is_short = data.len() < interrupted.written.saturating_add(interrupted.sealed);
         if moved || is_short {
-            // The blocked write remains, so that the program can still repeat it.
-            self.unsent.borrow_mut().write = Some(blocked);
+            // The write remains, so that the program can still repeat it.
+            self.interrupted.set(Some(interrupted));
             let reason = if is_short { reasons::BAD_LENGTH } else { reasons::BAD_WRITE_RETRY };
             errors::push(reason);
             return Err(());
         }
-        Ok(Write { address, ..blocked })
+        Ok(Write { address, ..interrupted })
     }
 
     /// Seals data after the bytes that wait. If that fails, an error is in the queue.
@@ -252,6 +244,18 @@ impl Ssl {
             self.unsent.replace(unsent);
             result
         })
+    }
+
+    /// Takes notice of a message of the program that was sealed.
+    pub(super) fn message_waits(&self, message: WaitingMessage) {
+        if !self.unsent.borrow().is_empty() {
+            self.waiting.set(Some(message));
+        }
+    }
+
+    /// Sends the message of the program that waits, if there is one.
+    pub(super) fn send_message(&self) -> Moved {
+        if self.waiting.get().is_none() { Moved::Done } else { self.send(true) }
     }
 
     /// Appends messages that the receiving side asks for, such as an answer to a key update or an

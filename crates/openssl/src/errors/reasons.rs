@@ -30,6 +30,7 @@ mod table {
         NO_SUITABLE_SIGNATURE_ALGORITHM = 118 "no suitable signature algorithm",
         BAD_SIGNATURE = 123 "bad signature",
         BAD_SSL_FILETYPE = 124 "bad ssl filetype",
+        INVALID_KEY_UPDATE_TYPE = 120 "invalid key update type",
         BAD_WRITE_RETRY = 127 "bad write retry",
         BIO_NOT_SET = 128 "bio not set",
         CA_DN_LENGTH_MISMATCH = 131 "ca dn length mismatch",

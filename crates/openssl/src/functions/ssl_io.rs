@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_long, c_uchar, c_void};
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
 use crate::connection::state::{Side, Want};
-use crate::connection::writing::Transfer;
+use crate::connection::writing::{Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::sys::bio::{
@@ -121,17 +121,13 @@ functions! {
         ssl.shutdown.get()
     }
     fn SSL_key_update(ssl: &Ssl; kind: c_int) -> c_int = FAIL => {
-        match ssl.sealing(|connection, unsent| connection.sender.update_key(kind == 1, unsent)) {
-            Some(Ok(())) => OK,
-            Some(Err(error)) => {
-                errors::push_error(error);
-                FAIL
-            }
-            None => FAIL,
-        }
+        ssl.update_key(kind).map_or(FAIL, |()| OK)
     }
-    fn SSL_get_key_update_type(_ssl: &Ssl;) -> c_int = -1 => {
-        -1
+    fn SSL_get_key_update_type(ssl: &Ssl;) -> c_int = -1 => {
+        match ssl.waiting.get() {
+            Some(WaitingMessage::KeyUpdate(kind)) => kind,
+            _ => -1,
+        }
     }
     /// Renegotiation is refused: it is not part of what Tercel implements.
     fn SSL_renegotiate(_ssl: &Ssl;) -> c_int = FAIL => {

@@ -234,6 +234,113 @@ static void blocked_write(void) {
     ERR_clear_error();
 }
 
+/* What an interrupted write meets before it is repeated. */
+enum interruption { BLOCKED, FAILED, HANDSHAKE };
+
+/* A connection with early data, whose client and server write to limited BIOs. */
+static struct pair early_pair(struct limit *client, struct limit *server) {
+    SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
+    first_visit(client_ctx, server_ctx, 100000);
+    CHECK(SSL_CTX_set_recv_max_early_data(server_ctx, 100000) == 1);
+    struct pair pair = pair_of(client_ctx, server_ctx, 1 << 17);
+    *client = *server = (struct limit){1 << 17, 0, NULL};
+    limit_writes(pair.client, client);
+    limit_writes(pair.server, server);
+    CHECK(SSL_set_session(pair.client, newest) == 1);
+    SSL_SESSION_free(newest);
+    newest = NULL;
+    return pair;
+}
+
+enum { EARLY_LENGTH = 40000 };
+static char early[EARLY_LENGTH], arrived[2 * EARLY_LENGTH];
+
+/* Reads early data of the server until none is there. */
+static size_t read_early(SSL *server, size_t done) {
+    size_t count = 0;
+    while (SSL_read_early_data(server, arrived + done, sizeof arrived - done, &count) == SSL_READ_EARLY_DATA_SUCCESS)
+        done += count;
+    CHECK(ERR_peek_error() == 0);
+    return done;
+}
+
+/* An interrupted write of early data that is repeated, or continued by SSL_write after the handshake. The server
+   receives each byte once. If it refuses early data, SSL_write sends all. */
+static void interrupted_write(enum interruption interruption, int accepts) {
+    struct limit client_limit, server_limit;
+    struct pair pair = early_pair(&client_limit, &server_limit);
+    size_t count, done = 0;
+    int handshake = -1, length;
+    for (int i = 0; i < EARLY_LENGTH; i++)
+        early[i] = (char)(i * 31 >> 3);
+    CHECK(SSL_write_early_data(pair.client, early, 0, &count) == 1);
+    client_limit.room = 100;
+    client_limit.fails = interruption == FAILED;
+    CHECK(SSL_write_early_data(pair.client, early, EARLY_LENGTH, &count) == 0);
+    CHECK(SSL_get_error(pair.client, 0) == (client_limit.fails ? SSL_ERROR_SYSCALL : SSL_ERROR_WANT_WRITE));
+    client_limit.room = 1 << 17;
+    if (interruption != HANDSHAKE) {
+        /* Only the same write continues it. */
+        CHECK(SSL_write_early_data(pair.client, early + 1, EARLY_LENGTH - 1, &count) == 0);
+        CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_WRITE_RETRY);
+        CHECK(SSL_write_early_data(pair.client, early, 10, &count) == 0);
+        CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_LENGTH && ERR_get_error() == 0);
+        CHECK(SSL_write_early_data(pair.client, early, EARLY_LENGTH, &count) == 1 && count == EARLY_LENGTH);
+    }
+    for (int turns = 0; handshake != 1 && turns < 10; turns++) {
+        handshake = SSL_do_handshake(pair.client);
+        if (accepts)
+            done = read_early(pair.server, done);
+        else
+            SSL_do_handshake(pair.server);
+    }
+    int status = accepts ? SSL_EARLY_DATA_ACCEPTED : SSL_EARLY_DATA_REJECTED;
+    CHECK(shake(&pair) && SSL_get_early_data_status(pair.client) == status);
+    if (interruption == HANDSHAKE) {
+        CHECK(done == (accepts ? 1 << 14 : 0));
+        if (accepts) {
+            CHECK(SSL_write(pair.client, early + 1, EARLY_LENGTH - 1) == -1);
+            CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_WRITE_RETRY);
+        }
+        CHECK(SSL_write(pair.client, early, EARLY_LENGTH) == EARLY_LENGTH);
+    }
+    while ((length = SSL_read(pair.server, arrived + done, (int)(sizeof arrived - done))) > 0)
+        done += length;
+    size_t expected = accepts || interruption == HANDSHAKE ? EARLY_LENGTH : 0;
+    CHECK(done == expected && memcmp(arrived, early, done) == 0);
+    CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
+/* The same for data that a server writes before the client's Finished. */
+static void interrupted_answer(enum interruption interruption) {
+    struct limit client_limit, server_limit;
+    struct pair pair = early_pair(&client_limit, &server_limit);
+    size_t count;
+    int done = 0, length;
+    CHECK(SSL_write_early_data(pair.client, early, 10, &count) == 1);
+    CHECK(read_early(pair.server, 0) == 10);
+    server_limit.room = 100;
+    server_limit.fails = interruption == FAILED;
+    CHECK(SSL_write_early_data(pair.server, early, EARLY_LENGTH, &count) == 0);
+    CHECK(SSL_get_error(pair.server, 0) == (server_limit.fails ? SSL_ERROR_SYSCALL : SSL_ERROR_WANT_WRITE));
+    server_limit.room = 1 << 17;
+    CHECK(SSL_write_early_data(pair.server, early + 1, EARLY_LENGTH - 1, &count) == 0);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_WRITE_RETRY && ERR_get_error() == 0);
+    if (interruption == HANDSHAKE) {
+        CHECK(shake(&pair));
+        CHECK(SSL_write(pair.server, early, EARLY_LENGTH) == EARLY_LENGTH);
+    } else {
+        CHECK(SSL_write_early_data(pair.server, early, EARLY_LENGTH, &count) == 1 && count == EARLY_LENGTH);
+        CHECK(shake(&pair));
+    }
+    while ((length = SSL_read(pair.client, arrived + done, (int)(sizeof arrived - done))) > 0)
+        done += length;
+    CHECK(done == EARLY_LENGTH && memcmp(arrived, early, done) == 0);
+    CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
 /* More early data than the server reads: the client receives an alert. */
 static void too_much(void) {
     SSL_CTX *server_ctx = server_context(TLS1_3_VERSION), *client_ctx = client_context(TLS1_3_VERSION);
@@ -316,6 +423,11 @@ static void replayed_bytes(int mode) {
 }
 
 void test_early_data(void) {
+    for (enum interruption interruption = BLOCKED; interruption <= HANDSHAKE; interruption++) {
+        interrupted_write(interruption, 0);
+        interrupted_write(interruption, 1);
+        interrupted_answer(interruption);
+    }
     too_much();
     too_long();
     replayed_bytes(0);

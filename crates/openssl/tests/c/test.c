@@ -24,6 +24,7 @@ int main(void) {
     test_alerts();
     test_threads();
     test_blocked_reader();
+    test_writers();
     CHECK(ERR_peek_error() == 0);
     printf("all tests passed\n");
     return 0;

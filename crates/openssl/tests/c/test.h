@@ -47,6 +47,18 @@ int shake(struct pair *pair);
 /* Reads exactly so many bytes. */
 void read_exactly(SSL *ssl, char *to, int length);
 
+/* What a limited BIO accepts. */
+struct limit {
+    /* The number of bytes that are accepted before it blocks, or fails if `fails` is set. */
+    long room;
+    int fails;
+    /* Called at each write, before the number of bytes is read. */
+    void (*on_write)(struct limit *limit);
+};
+
+/* Puts a limited BIO before the one that the connection writes to. */
+void limit_writes(SSL *ssl, struct limit *limit);
+
 void test_reading(void);
 void test_writing(void);
 void test_bios(void);
@@ -64,6 +76,7 @@ void test_security(void);
 void test_alerts(void);
 void test_threads(void);
 void test_blocked_reader(void);
+void test_writers(void);
 void test_strings(void);
 
 #endif
