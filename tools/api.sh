@@ -8,24 +8,32 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Crates, and the features to list them with: all that are documented, none for tests.
-crates=(
-    "tercel brotli,ech,hash-lanes,message-tap,native-roots,quic,tracing,webpki-roots,zlib,zstd"
-    "tercel-pki native-roots,webpki-roots"
-    "tercel-tokio brotli,ech,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
-    "tercel-hyper axum,brotli,ech,hash-lanes,native-roots,tonic,tracing,webpki-roots,zlib,zstd"
-    "tercel-postgres brotli,ech,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
-    "tercel-quinn brotli,ech,endpoints,hash-lanes,native-roots,tracing,webpki-roots,zlib,zstd"
-    "tercel-fleet brotli,hash-lanes,redis,zlib"
-    "tercel-native-tls alpn,alpn-accept,brotli,tracing,vendored,zlib,zstd"
-    "tercel-proxy brotli,hash-lanes,redis,zlib"
-)
+crates=(tercel tercel-pki tercel-tokio tercel-hyper tercel-postgres tercel-quinn tercel-fleet tercel-native-tls tercel-proxy)
+# All features that are documented, none for tests. A crate has those of them that it defines.
+features=alpn,alpn-accept,axum,brotli,ech,endpoints,hash-lanes,message-tap,native-roots,quic,redis,tonic,tracing,vendored
+features+=,webpki-roots,zlib,zstd
 folder=docs/api
 
 rustc +nightly --version >/dev/null 2>&1 || { echo "absent: a nightly toolchain"; exit 0; }
 cargo public-api --version >/dev/null 2>&1 || { echo "absent: cargo-public-api"; exit 0; }
+
+# The folder of its own keeps other builds from waiting for these, and these from waiting for them.
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")/api
+build=$target/listings
+
+# Writes the documentation of crates in rustdoc's format for programs.
+document() { # OPTIONS...
+    RUSTDOCFLAGS="-Z unstable-options --output-format json --cap-lints allow" \
+        cargo +nightly doc --quiet --no-deps --lib --target-dir "$target" "$@"
+}
+
+listing() { # CRATE
+    cargo public-api --rustdoc-json "$target/doc/${1//-/_}.json" --color never -sss
+}
+
 # Each version of cargo-public-api reads only the format of certain nightlies.
-cargo +nightly public-api --package tercel-wire -sss >/dev/null 2>&1 ||
+document -p tercel-wire
+listing tercel-wire >/dev/null 2>&1 ||
     { echo "absent: a nightly toolchain that this cargo-public-api can read"; exit 0; }
 
 # Shortens paths to the names that a reader uses. For an item of another crate of the workspace, cargo-public-api prints
@@ -47,26 +55,21 @@ shorten() { # CRATE
     sed -E "${rules[@]}" | awk '!seen[$0]++'
 }
 
-listing() { # CRATE FEATURES
-    cargo +nightly public-api --package "$1" --features "$2" --color never -sss
-}
-
 # Items of an internal crate whose names are re-exported by a module of `tercel`.
 shown() { # CRATE MODULE LISTING
     local names name=${1//-/_}
     names=$(sed -n "s/^pub use tercel::$2:://p" "$3" | paste -sd'|')
-    listing "$1" "" | shorten none |
+    listing "$1" | shorten none |
         grep -E "^((#\[non_exhaustive\]|pub|const|enum|fn|struct|trait|type) )+&?$name::($names)\b|^impl(<[^>]*>)? (.* for )?&?$name::($names)(<[^>]*>)?$"
 }
 
-build=${CARGO_TARGET_DIR:-target}/api
 rm -rf "$build"
 mkdir -p "$build" "$folder"
-for entry in "${crates[@]}"; do
-    read -r crate features <<<"$entry"
+document -p tercel-wire -p tercel-crypto "${crates[@]/#/-p}" --features "$features"
+for crate in "${crates[@]}"; do
     echo "$crate"
     # The listing is written to a file first, because a pipeline would print a partial listing on a failure.
-    listing "$crate" "$features" >"$build/full"
+    listing "$crate" >"$build/full"
     shorten "$crate" <"$build/full" >"$build/$crate.txt"
     if [ "$crate" = tercel ]; then
         shown tercel-wire wire "$build/$crate.txt" >"$build/wire"
