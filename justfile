@@ -2,6 +2,7 @@
 
 build := absolute_path(env("CARGO_TARGET_DIR", justfile_directory() / "target"))
 tercel := build / "release/tercel"
+release := quote(build / "release")
 peers := build / "peers/release"
 rust-users-build := quote(build / "rust-users")
 # Crates that forward features of `tercel`, and these features.
@@ -147,14 +148,12 @@ bogo-deviations DIR:
     tools/bogo-deviations.sh {{ quote(DIR) }}
 
 # Run other TLS programs against `tercel` in both roles, and the peers built on rustls.
-interop *FLAGS="": (peers "")
-    cargo build --release -p tercel-cli
-    cargo run --release -p tercel-interop -- --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+interop *FLAGS="": (peers "") programs
+    {{ release }}/tercel-interop --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
 # Run `interop` with all cells and all peers of conformance/peers, some of which take long to build.
-interop-full *FLAGS="": (peers "--features full")
-    cargo build --release -p tercel-cli
-    cargo run --release -p tercel-interop -- --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
+interop-full *FLAGS="": (peers "--features full") programs
+    {{ release }}/tercel-interop --full --tercel {{ quote(tercel) }} --peers {{ quote(peers) }} {{ FLAGS }}
 
 # Run other TLS programs against `tercel --fips`, built with AWS-LC's FIPS module: docs/fips.md.
 interop-fips *FLAGS="": (fips-program)
@@ -186,14 +185,12 @@ test-dns:
     cargo test -p tercel-cli --features dns dns
 
 # Run three terminators that share sessions in a real store, and inject faults; `--quick` takes a few minutes.
-fleet *FLAGS="":
-    cargo build --release -p tercel-cli
-    cargo run --release -p tercel-conformance-fleet -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+fleet *FLAGS="": programs
+    {{ release }}/tercel-conformance-fleet --tercel {{ quote(tercel) }} {{ FLAGS }}
 
 # Run a terminator with well-behaved clients among 24,000 misbehaving ones; `--quick` takes a minute.
-faults *FLAGS="":
-    cargo build --release -p tercel-cli
-    cargo run --release -p tercel-conformance-faults -- --tercel {{ quote(tercel) }} {{ FLAGS }}
+faults *FLAGS="": programs
+    {{ release }}/tercel-conformance-faults --tercel {{ quote(tercel) }} {{ FLAGS }}
 
 # Run unmodified client libraries that use native-tls on Tercel: conformance/rust-users/README.md.
 rust-users:
@@ -206,6 +203,12 @@ rust-users-compare: (timed "compare/rustls") (timed "compare/openssl") (timed ".
 [private]
 timed FOLDER:
     cargo build --release --locked --manifest-path {{ quote("conformance/rust-users" / FOLDER / "Cargo.toml") }} --target-dir {{ rust-users-build }}
+
+# Builds the programs of the workspace. Cargo unifies the features of what it builds together: apart from each other,
+# these programs would compile most crates of the workspace, and many others, once more for each of them.
+[private]
+programs:
+    cargo build --release --workspace --bins
 
 [private]
 peers FEATURES:
@@ -239,9 +242,14 @@ lab-openssl *FLAGS:
     cargo run --release --locked --manifest-path lab/Cargo.toml -- openssl {{ FLAGS }}
 
 # Run the lab's own tests, with rustls as the only other library.
-test-lab:
-    cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
+test-lab: compile-lab
     cargo test --locked --manifest-path lab/Cargo.toml --workspace
+
+# Check lints of the lab, and compile its tests.
+[private]
+compile-lab:
+    cargo clippy --locked --manifest-path lab/Cargo.toml --workspace --all-targets -- -D warnings
+    cargo test --no-run --locked --manifest-path lab/Cargo.toml --workspace
 
 # Run the tests that `test-lab` omits, because their libraries take long to build.
 test-lab-full:

@@ -1,10 +1,20 @@
 #!/usr/bin/env bash
 # Runs the core's tests for aarch64 under qemu-user and checks the builds for musl and Windows.
-# usage: tools/cross.sh [--quick]    --quick leaves out musl, whose build differs least from the usual one
+# usage: tools/cross.sh [--quick] [--no-run]
+# --quick leaves out musl, whose build differs least from the usual one. --no-run only compiles the tests.
 # Parts that this machine cannot run are named in a line that starts with `absent:`; all others
 # have to succeed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+quick=no no_run=()
+for flag in "$@"; do
+    case $flag in
+        --quick) quick=yes ;;
+        --no-run) no_run=(--no-run) ;;
+        *) echo "unknown option $flag" >&2; exit 2 ;;
+    esac
+done
 
 core=(-p tercel-crypto -p tercel-wire -p tercel-pki -p tercel)
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/cross
@@ -37,8 +47,8 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch
 # AWS-LC's assembly for Windows needs NASM; without it the crate's prebuilt objects are used.
 command -v nasm >/dev/null || export AWS_LC_SYS_PREBUILT_NASM=1
 
-attempt aarch64-unknown-linux-gnu "aarch64-linux-gnu-gcc qemu-aarch64" cargo test "${core[@]}"
-[ "${1:-}" = --quick ] || attempt x86_64-unknown-linux-musl "musl-gcc" cargo check --workspace
+attempt aarch64-unknown-linux-gnu "aarch64-linux-gnu-gcc qemu-aarch64" cargo test "${core[@]}" "${no_run[@]}"
+[ "$quick" = yes ] || attempt x86_64-unknown-linux-musl "musl-gcc" cargo check --workspace
 # The terminator is for Unix, and so are the runs that start it.
 attempt x86_64-pc-windows-gnu "x86_64-w64-mingw32-gcc" cargo check --workspace \
     --exclude tercel-interop --exclude tercel-conformance-fleet --exclude tercel-conformance-faults
