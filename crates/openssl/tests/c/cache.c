@@ -70,17 +70,8 @@ static SSL_CTX *caching_server(int version) {
 
 static int ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
                       int seals) {
-    static const unsigned char key[32] = {7};
-    OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string("key", (void *)key, sizeof key),
-                               OSSL_PARAM_construct_utf8_string("digest", "sha256", 0), OSSL_PARAM_construct_end()};
     (void)ssl;
-    if (seals) {
-        memset(name, 1, 16);
-        memset(iv, 2, 16);
-    }
-    if (EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key, iv, seals) != 1)
-        return -1;
-    return EVP_MAC_CTX_set_params(mac, parameters) == 1 ? 1 : -1;
+    return use_ticket_key(name, iv, cipher, mac, seals) ? 1 : -1;
 }
 
 /* A server's function for new sessions is called for each ticket of TLS 1.3, though the client keeps the session. */

@@ -103,3 +103,23 @@ void read_exactly(SSL *ssl, char *to, int length) {
         done += count;
     }
 }
+
+int use_ticket_key(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals) {
+    static const unsigned char key[32] = {7};
+    OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string("key", (void *)key, sizeof key),
+                               OSSL_PARAM_construct_utf8_string("digest", "sha256", 0), OSSL_PARAM_construct_end()};
+    if (seals) {
+        memset(name, 1, 16);
+        memset(iv, 2, 16);
+    }
+    return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key, iv, seals) == 1 &&
+           EVP_MAC_CTX_set_params(mac, parameters) == 1;
+}
+
+void permit_late_authentication(struct pair *pair) {
+    SSL_set_verify(pair->server, SSL_VERIFY_PEER | SSL_VERIFY_POST_HANDSHAKE, NULL);
+    CHECK(SSL_CTX_load_verify_locations(pair->server_ctx, material("root.pem"), NULL) == 1);
+    CHECK(SSL_use_certificate_file(pair->client, material("client.pem"), SSL_FILETYPE_PEM) == 1);
+    CHECK(SSL_use_PrivateKey_file(pair->client, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    SSL_set_post_handshake_auth(pair->client, 1);
+}

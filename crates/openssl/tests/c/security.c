@@ -408,16 +408,8 @@ static int key_result;
 
 static int ticket_keys(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
                        int seals) {
-    static unsigned char key[32] = "a key of the program, 32 bytes..";
-    OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string("key", key, sizeof key),
-                           OSSL_PARAM_construct_utf8_string("digest", "sha256", 0), OSSL_PARAM_construct_end()};
     (void)ssl;
-    if (seals) {
-        memset(name, 'n', 16);
-        memset(iv, 'i', 16);
-    }
-    CHECK(EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key, iv, seals) == 1);
-    CHECK(EVP_MAC_CTX_set_params(mac, params) == 1);
+    CHECK(use_ticket_key(name, iv, cipher, mac, seals));
     return seals ? 1 : key_result;
 }
 

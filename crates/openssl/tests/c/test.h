@@ -47,6 +47,12 @@ int shake(struct pair *pair);
 /* Reads exactly so many bytes. */
 void read_exactly(SSL *ssl, char *to, int length);
 
+/* Seals or opens a ticket with a fixed key, as the function of a program. Returns whether it succeeded. */
+int use_ticket_key(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals);
+
+/* Prepares authentication of the client after the handshake. */
+void permit_late_authentication(struct pair *pair);
+
 /* What a limited BIO accepts. */
 struct limit {
     /* The number of bytes that are accepted before it blocks, or fails if `fails` is set. */

@@ -74,13 +74,8 @@ static void *send_other(void *argument) {
 static struct pair shared_pair(struct shared *shared, int version, enum other other) {
     struct pair pair = new_pair(version, 1 << 20);
     SSL_set_num_tickets(pair.server, 0);
-    if (other == CERTIFICATE_REQUEST || other == CERTIFICATE) {
-        SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_POST_HANDSHAKE, NULL);
-        CHECK(SSL_CTX_load_verify_locations(pair.server_ctx, material("root.pem"), NULL) == 1);
-        CHECK(SSL_use_certificate_file(pair.client, material("client.pem"), SSL_FILETYPE_PEM) == 1);
-        CHECK(SSL_use_PrivateKey_file(pair.client, material("client.key"), SSL_FILETYPE_PEM) == 1);
-        SSL_set_post_handshake_auth(pair.client, 1);
-    }
+    if (other == CERTIFICATE_REQUEST || other == CERTIFICATE)
+        permit_late_authentication(&pair);
     CHECK(shake(&pair));
     *shared = (struct shared){.ssl = pair.client, .peer = pair.server, .other = other, .length = LENGTH};
     if (other == CERTIFICATE_REQUEST) {

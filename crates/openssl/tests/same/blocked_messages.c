@@ -15,11 +15,7 @@ static struct pair begin(const char *name, int version, struct limit *client, st
     struct pair pair = new_pair(version, 1 << 16);
     printf("version %x, %s\n", version, name);
     SSL_set_num_tickets(pair.server, 0);
-    SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_POST_HANDSHAKE, NULL);
-    CHECK(SSL_CTX_load_verify_locations(pair.server_ctx, material("root.pem"), NULL) == 1);
-    CHECK(SSL_use_certificate_file(pair.client, material("client.pem"), SSL_FILETYPE_PEM) == 1);
-    CHECK(SSL_use_PrivateKey_file(pair.client, material("client.key"), SSL_FILETYPE_PEM) == 1);
-    SSL_set_post_handshake_auth(pair.client, 1);
+    permit_late_authentication(&pair);
     CHECK(shake(&pair));
     *client = *server = (struct limit){0, 0, NULL};
     limit_writes(pair.client, client);

@@ -87,17 +87,8 @@ static int accept_name(SSL *ssl, int *alert, void *argument) {
 /* A key of the program for tickets. A ticket that was used is replaced. */
 static int renewing_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
                         int seals) {
-    static const unsigned char key[32] = {7};
-    OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string("key", (void *)key, sizeof key),
-                               OSSL_PARAM_construct_utf8_string("digest", "sha256", 0), OSSL_PARAM_construct_end()};
     (void)ssl;
-    if (seals) {
-        memset(name, 1, 16);
-        memset(iv, 2, 16);
-    }
-    if (EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, key, iv, seals) != 1)
-        return -1;
-    return EVP_MAC_CTX_set_params(mac, parameters) == 1 ? 2 : -1;
+    return use_ticket_key(name, iv, cipher, mac, seals) ? 2 : -1;
 }
 
 /* What differs between the connections, besides the version. */
