@@ -300,8 +300,17 @@ mod tests {
         assert!(received == expected);
     }
 
-    /// A writer that accepts everything and records each write.
-    struct Writes(Vec<Vec<u8>>);
+    /// A writer that accepts a number of bytes, and then blocks. It records each write.
+    struct Writes {
+        room: usize,
+        written: Vec<Vec<u8>>,
+    }
+
+    impl Writes {
+        fn with_room(room: usize) -> Self {
+            Self { room, written: Vec::new() }
+        }
+    }
 
     impl AsyncWrite for Writes {
         fn poll_write(
@@ -309,8 +318,13 @@ mod tests {
             _: &mut Context<'_>,
             bytes: &[u8],
         ) -> Poll<io::Result<usize>> {
-            self.0.push(bytes.to_vec());
-            Poll::Ready(Ok(bytes.len()))
+            let count = bytes.len().min(self.room);
+            if count == 0 {
+                return Poll::Pending;
+            }
+            self.room -= count;
+            self.written.push(bytes[..count].to_vec());
+            Poll::Ready(Ok(count))
         }
 
         fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -326,7 +340,7 @@ mod tests {
     async fn available_bytes_are_written_at_once() {
         let (mut near, mut reader) = duplex(1 << 20);
         let (mut writer, mut flow, mut moved) =
-            (Writes(Vec::new()), Flow::from_socket(Vec::new()), 0);
+            (Writes::with_room(usize::MAX), Flow::from_socket(Vec::new()), 0);
         for (round, pieces) in [1, 10, 50].into_iter().enumerate() {
             for _ in 0..pieces {
                 near.write_all(&[7; 100]).await.unwrap();
@@ -335,8 +349,8 @@ mod tests {
                 Poll::Ready(flow.poll(&mut reader, &mut writer, cx, &mut moved).is_pending())
             });
             assert!(polled.await && flow.is_empty());
-            assert_eq!(writer.0.len(), round + 1);
-            assert_eq!(writer.0[round].len(), pieces * 100);
+            assert_eq!(writer.written.len(), round + 1);
+            assert_eq!(writer.written[round].len(), pieces * 100);
         }
     }
 
@@ -426,31 +440,8 @@ mod tests {
         assert!(moved <= 64 * 1024 && flow.pending.len() <= READ_SIZE, "{moved}");
     }
 
-    /// A writer that accepts a number of bytes, and then blocks.
-    struct Accepts(usize);
-
-    impl AsyncWrite for Accepts {
-        fn poll_write(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-            bytes: &[u8],
-        ) -> Poll<io::Result<usize>> {
-            let count = bytes.len().min(self.0);
-            self.0 -= count;
-            if count == 0 { Poll::Pending } else { Poll::Ready(Ok(count)) }
-        }
-
-        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
-        }
-
-        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Poll::Ready(Ok(()))
-        }
-    }
-
     /// Polls once, and returns the bytes that were read.
-    async fn moved_by_poll(flow: &mut Flow, reader: &mut &[u8], writer: &mut Accepts) -> u64 {
+    async fn moved_by_poll(flow: &mut Flow, reader: &mut &[u8], writer: &mut Writes) -> u64 {
         let mut moved = 0;
         let polled =
             poll_fn(|cx| Poll::Ready(flow.poll(reader, writer, cx, &mut moved).is_pending()));
@@ -463,12 +454,12 @@ mod tests {
         let data = vec![7; 4 << 20];
         let (mut reader, mut flow) = (data.as_slice(), Flow::from_socket(Vec::new()));
         let (short, long) = (READ_SIZE as u64, LONG_READ_SIZE as u64);
-        let mut writer = Accepts(usize::MAX);
+        let mut writer = Writes::with_room(usize::MAX);
         let first = moved_by_poll(&mut flow, &mut reader, &mut writer).await;
         assert_eq!(first, short + 2 * long, "a short read, then long ones up to a turn");
-        writer.0 = 1;
+        writer.room = 1;
         assert_eq!(moved_by_poll(&mut flow, &mut reader, &mut writer).await, long);
-        writer.0 = flow.pending.len() - flow.start + 1;
+        writer.room = flow.pending.len() - flow.start + 1;
         assert_eq!(moved_by_poll(&mut flow, &mut reader, &mut writer).await, short);
     }
 }
