@@ -24,55 +24,65 @@ pub fn piece_size(row: &Row) -> usize {
 /// Memory for encrypted records, which is used again and again.
 pub struct SendBuffer {
     space: Vec<u8>,
-    /// The filled length of `space`.
-    filled: usize,
+    /// The part of `space` that is written and not collected.
+    start: usize,
+    end: usize,
     /// What the transport has taken.
     sent: Vec<u8>,
+    piece: usize,
 }
 
 impl SendBuffer {
-    /// A buffer for writes that make at most `capacity` bytes of records, encrypted in pieces.
+    /// A buffer for writes that make at most `capacity` bytes of records.
     #[must_use]
-    pub fn new(capacity: usize) -> Self {
-        let space = vec![0; capacity.min(PIECE + OVERHEAD)];
-        Self { space, filled: 0, sent: Vec::with_capacity(capacity) }
+    pub fn new(row: &Row, capacity: usize) -> Self {
+        Self::with_piece(piece_size(row), capacity)
     }
 
-    /// A buffer for writes that make at most `capacity` bytes of records, encrypted at once.
+    fn with_piece(piece: usize, capacity: usize) -> Self {
+        let space = vec![0; capacity.min(piece.saturating_add(OVERHEAD))];
+        Self { space, start: 0, end: 0, sent: Vec::with_capacity(capacity), piece }
+    }
+
+    /// [`piece_size`] of the row.
     #[must_use]
-    pub fn without_pieces(capacity: usize) -> Self {
-        Self { space: vec![0; capacity], filled: 0, sent: Vec::new() }
+    pub fn piece_size(&self) -> usize {
+        self.piece
     }
 
     /// Space for at least `least` bytes, or all that there is. If less than that is left, the
     /// transport takes what was written before.
     pub fn space(&mut self, least: usize) -> &mut [u8] {
-        if self.space.len() - self.filled < least {
-            untimed(|| self.send());
+        if self.space.len() - self.end < least {
+            untimed(|| {
+                self.sent.extend_from_slice(&self.space[self.start..self.end]);
+                (self.start, self.end) = (0, 0);
+            });
         }
-        &mut self.space[self.filled..]
+        &mut self.space[self.end..]
     }
 
     /// Marks bytes of the space as written.
     pub fn fill(&mut self, count: usize) {
-        self.filled += count;
-    }
-
-    fn send(&mut self) {
-        self.sent.extend_from_slice(&self.space[..self.filled]);
-        self.filled = 0;
+        self.end += count;
     }
 
     /// Moves at most `most` written bytes to the end of `wire`.
     pub fn collect_at_most(&mut self, wire: &mut Vec<u8>, most: usize) {
-        self.send();
-        wire.extend(self.sent.drain(..most.min(self.sent.len())));
+        let from_sent = most.min(self.sent.len());
+        wire.extend(self.sent.drain(..from_sent));
+        let rest = &self.space[self.start..self.end];
+        let taken = rest.get(..most - from_sent).unwrap_or(rest);
+        wire.extend_from_slice(taken);
+        self.start += taken.len();
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
     }
 
     /// Moves all written bytes to the end of `wire`.
     pub fn collect(&mut self, wire: &mut Vec<u8>) {
-        self.send();
-        wire.append(&mut self.sent);
+        self.collect_at_most(wire, usize::MAX);
     }
 }
 
@@ -82,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_collected_once_and_in_order() {
-        let mut buffer = SendBuffer::new(8);
+        let mut buffer = SendBuffer::with_piece(PIECE, 8);
         for bytes in [b"abc", b"def", b"ghi"] {
             buffer.space(3)[..3].copy_from_slice(bytes);
             buffer.fill(3);
@@ -98,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_long_write_uses_the_same_memory_for_each_piece() {
-        let mut buffer = SendBuffer::new(1 << 20);
+        let mut buffer = SendBuffer::with_piece(PIECE, 1 << 20);
         let place = buffer.space(PIECE).as_ptr();
         for _ in 0..4 {
             assert_eq!(buffer.space(PIECE).as_ptr(), place);
@@ -108,7 +118,7 @@ mod tests {
         buffer.collect(&mut wire);
         assert_eq!(wire.len(), 4 * PIECE);
 
-        let mut whole = SendBuffer::without_pieces(1 << 20);
+        let mut whole = SendBuffer::with_piece(usize::MAX, 1 << 20);
         assert_eq!(whole.space(1 << 20).len(), 1 << 20);
     }
 }

@@ -61,7 +61,7 @@ impl Records {
             content_type,
             explicit_nonce,
             plaintext: vec![0x64; size],
-            sealed: SendBuffer::new(length),
+            sealed: SendBuffer::new(row, length),
             wire: vec![0; length],
             opened: vec![0; RECORD + 1],
             writes,

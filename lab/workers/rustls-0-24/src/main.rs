@@ -101,6 +101,13 @@ struct Buffers {
     piece: usize,
 }
 
+impl Buffers {
+    fn collect(&mut self, wire: &mut Vec<u8>) {
+        wire.append(&mut self.sent);
+        wire.append(&mut self.out);
+    }
+}
+
 struct Client {
     connection: Connection<ClientSide, Tcp>,
     /// Whether the ClientHello has not been collected yet.
@@ -162,8 +169,7 @@ impl Endpoint for Client {
         if std::mem::take(&mut self.has_pending_hello) {
             HELLO.with_borrow(|hello| wire.extend_from_slice(hello));
         }
-        wire.append(&mut buffers.sent);
-        wire.append(&mut buffers.out);
+        buffers.collect(wire);
         Ok(())
     }
 
@@ -192,8 +198,7 @@ impl Endpoint for Server {
     both_ends!();
 
     fn collect(&mut self, buffers: &mut Buffers, wire: &mut Vec<u8>) -> Result<()> {
-        wire.append(&mut buffers.sent);
-        wire.append(&mut buffers.out);
+        buffers.collect(wire);
         Ok(())
     }
 

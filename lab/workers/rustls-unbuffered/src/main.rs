@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use lab_scenario::{
     About, Endpoint, Files, Library, LibraryWorker, LoadedObject, Material, Outcome, PrepareError,
-    Result, Row, SendBuffer, Sink, TransportBuffers, piece_size, serve,
+    Result, Row, SendBuffer, Sink, TransportBuffers, serve,
 };
 use rustls::ProtocolVersion;
 use rustls::client::UnbufferedClientConnection;
@@ -65,8 +65,6 @@ const RECORD_OVERHEAD: usize = 32;
 struct Buffers {
     wire: TransportBuffers,
     sent: SendBuffer,
-    /// The size of pieces in which a write is encrypted.
-    piece: usize,
 }
 
 struct Client(UnbufferedClientConnection);
@@ -79,11 +77,7 @@ macro_rules! both_ends {
         type Buffers = Buffers;
 
         fn buffers(row: &Row, capacity: usize) -> Buffers {
-            Buffers {
-                wire: TransportBuffers::new(capacity),
-                sent: SendBuffer::new(capacity),
-                piece: piece_size(row),
-            }
+            Buffers { wire: TransportBuffers::new(capacity), sent: SendBuffer::new(row, capacity) }
         }
 
         fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -130,7 +124,7 @@ macro_rules! both_ends {
             let ConnectionState::WriteTraffic(mut traffic) = state? else {
                 return Err("not ready to send".into());
             };
-            for piece in data.chunks(buffers.piece) {
+            for piece in data.chunks(buffers.sent.piece_size()) {
                 let records = piece.len().div_ceil(16 << 10);
                 let room = buffers.sent.space(piece.len() + records * RECORD_OVERHEAD);
                 let written = traffic.encrypt(piece, room)?;

@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use lab_scenario::{
-    Endpoint, Group, Outcome, Result, Row, Scheme, SendBuffer, Sink, Suite, Version, piece_size,
+    Endpoint, Group, Outcome, Result, Row, Scheme, SendBuffer, Sink, Suite, Version,
 };
 
 use crate::configuration::Config;
@@ -19,7 +19,6 @@ pub(crate) struct Buffers {
     flight: *mut ffi::Output,
     /// Encrypted application data, and its length.
     sealed: SendBuffer,
-    piece: usize,
     /// Decrypted application data.
     opened: Vec<u8>,
 }
@@ -199,8 +198,8 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         // SAFETY: the functions have no requirements. A null result leads to errors later.
         let (received, flight) =
             unsafe { (ffi::tercel_input_new(capacity), ffi::tercel_output_new()) };
-        let (sealed, opened) = (SendBuffer::new(capacity), vec![0; OPENED_LENGTH]);
-        Buffers { received, flight, sealed, piece: piece_size(row), opened }
+        let (sealed, opened) = (SendBuffer::new(row, capacity), vec![0; OPENED_LENGTH]);
+        Buffers { received, flight, sealed, opened }
     }
 
     fn deliver(&mut self, buffers: &mut Buffers, bytes: &[u8]) -> Result<usize> {
@@ -294,7 +293,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
     }
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
-        for piece in data.chunks(buffers.piece) {
+        for piece in data.chunks(buffers.sealed.piece_size()) {
             // SAFETY: the connection is valid.
             let least = unsafe { ffi::tercel_connection_sealed_size(self.connection, piece.len()) };
             let room = buffers.sealed.space(least);

@@ -17,7 +17,7 @@ use lab_quic::{ALPN, EARLY_DATA_CONTEXT, EitherTransport, QuicWorker};
 use lab_scenario::{
     About, Accounting, Ech, Endpoint, Files, Group, Library, LibraryWorker, LoadedObject, Material,
     Outcome, PrepareError, Program, Result, Resumption, Row, Scheme, SendBuffer, Sink, Suite,
-    Transport, Version, locked_version, piece_size, serve,
+    Transport, Version, locked_version, serve,
 };
 use tercel::crypto::{Kernel, kernel_state};
 use tercel::fips::fips_module;
@@ -291,8 +291,6 @@ struct Buffers {
     flight: Vec<u8>,
     /// Encrypted application data.
     sealed: SendBuffer,
-    /// The size of pieces in which a write is encrypted.
-    piece: usize,
     /// Decrypted application data.
     opened: Vec<u8>,
     published: bool,
@@ -335,12 +333,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
         Buffers {
             received: ReceiveBuffer::with_capacity(capacity),
             flight: Vec::with_capacity(capacity),
-            sealed: if is_published(row) {
-                SendBuffer::without_pieces(capacity)
-            } else {
-                SendBuffer::new(capacity)
-            },
-            piece: piece_size(row),
+            sealed: SendBuffer::new(row, capacity),
             opened: vec![0; OPENED_LENGTH],
             published: is_published(row),
         }
@@ -429,7 +422,7 @@ impl<const CLIENT: bool> Endpoint for Side<CLIENT> {
 
     fn send(&mut self, buffers: &mut Buffers, data: &[u8]) -> Result<()> {
         let sender = &mut self.connection()?.sender;
-        for piece in data.chunks(buffers.piece) {
+        for piece in data.chunks(buffers.sealed.piece_size()) {
             let room = buffers.sealed.space(sender.sealed_length(piece.len()));
             let sealed = sender.seal(piece, room)?;
             if sealed.consumed < piece.len() {
