@@ -62,31 +62,28 @@ libssl-tests *FLAGS="": (libssl "target/libssl")
 loom MODEL="":
     tools/loom.sh {{ quote(MODEL) }}
 
-# Check formatting, lints with each set of features, and documentation.
-check:
-    cargo fmt --all --check
-    cargo fmt --manifest-path fuzz/Cargo.toml --check
-    cargo fmt --manifest-path conformance/peers/Cargo.toml --all --check
-    cargo fmt --manifest-path conformance/quic-interop/Cargo.toml --check
-    cargo fmt --manifest-path conformance/rust-users/Cargo.toml --all --check
-    cargo fmt --manifest-path conformance/rust-users/compare/openssl/Cargo.toml --check
-    cargo fmt --manifest-path conformance/rust-users/compare/rustls/Cargo.toml --check
-    cargo fmt --manifest-path lab/Cargo.toml --all --check
-    cargo fmt --manifest-path lab/workers/openssl/Cargo.toml --check
-    cargo fmt --manifest-path lab/workers/boringssl/Cargo.toml --check
-    cargo fmt --manifest-path lab/workers/s2n-tls/Cargo.toml --check
-    cargo fmt --manifest-path lab/workers/rustls-0-24/Cargo.toml --check
-    cargo fmt --manifest-path lab/workers/tercel-c/Cargo.toml --check
-    cargo fmt --manifest-path lab/series/openssl-4.0/Cargo.toml --check
+# Check formatting, lints and documentation.
+check: format lints documentation
+
+# Check the formatting of all Rust files, also of packages that are not in the workspace.
+format:
+    git ls-files '*.rs' | xargs rustfmt --check --edition 2024
+
+# Check lints with all features, with the default ones, and with none.
+lints:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --features "$(tools/features.sh)" -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
     # By itself, because the dev-dependencies of other members enable features of its dependencies.
     cargo clippy -p tercel-cli --no-default-features -- -D warnings
+
+# Check that the documentation of all features has no faults.
+documentation:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$(tools/features.sh)"
 
-# Package the crates that users get, inspect the archives and build from them; `--renew` writes tools/package.txt.
+# Package the crates that users get, inspect the archives and, without `--lists`, build from them; `--renew` writes
+# tools/package.txt.
 package *FLAGS="":
     tools/package.sh {{ FLAGS }}
 
@@ -395,6 +392,10 @@ words *PATHS="":
 lines COMMIT="":
     tools/lines.sh {{ COMMIT }}
 
-# Run all that CI runs.
-ci:
-    .ci/run
+# Run the checks of a change; `--all` runs all checks: CONTRIBUTING.md.
+ci *FLAGS:
+    .ci/run {{ FLAGS }}
+
+# Run tests over and over, in random order, on a busy machine, and print what failed.
+stress MINUTES="30":
+    .ci/run stress {{ MINUTES }}

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Installs what the recipes need beyond Rust, a C compiler and make: cargo's helpers everywhere,
-# and on Debian the programs that the conformance and cross runs use. Without root the missing
-# Debian packages are only listed.
+# Installs what the recipes need beyond Rust, a C compiler and make: cargo's helpers everywhere, and on Debian the
+# programs that the conformance and cross runs use. Without root the missing Debian packages are only listed.
+# usage: tools/setup.sh            all of them
+#        tools/setup.sh NAME...    these packages and helpers
 set -euo pipefail
 
 # A package, and a program or file that it contains; the package is installed if that is missing.
 packages=(
     "openssl openssl"
+    "libssl-dev /usr/include/openssl/ssl.h"
+    "cmake cmake"
     "curl curl"
     "gnutls-bin gnutls-cli"
     "golang go"
@@ -52,10 +55,25 @@ packages=(
     "gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc"
 )
 
+# Helpers of cargo. The version of cargo-public-api is pinned, because the output is committed (tools/api.sh) and each
+# version reads the format of certain nightlies only.
+helpers=(just cargo-deny cargo-fuzz cargo-public-api@0.52.0)
+
+wanted=" $* "
+is_wanted() { # NAME
+    [ "$wanted" = "  " ] || [[ "$wanted" == *" $1 "* ]]
+}
+
+known=" ${helpers[*]%%@*} "
 missing=()
 for entry in "${packages[@]}"; do
     read -r package program <<<"$entry"
+    known+="$package "
+    is_wanted "$package" || continue
     command -v "$program" >/dev/null || compgen -G "$program" >/dev/null || missing+=("$package")
+done
+for name in "$@"; do
+    [[ "$known" == *" $name "* ]] || { echo "$name is not in the list of $0" >&2; exit 2; }
 done
 
 if [ "${#missing[@]}" -gt 0 ]; then
@@ -70,12 +88,11 @@ if [ "${#missing[@]}" -gt 0 ]; then
     fi
 fi
 
-for tool in just cargo-deny cargo-fuzz; do
-    command -v "$tool" >/dev/null || cargo install --locked "$tool"
+for helper in "${helpers[@]}"; do
+    name=${helper%%@*}
+    is_wanted "$name" || continue
+    case $helper in
+    *@*) [ "$("$name" --version 2>/dev/null)" = "$name ${helper#*@}" ] || cargo install --locked "$helper" ;;
+    *) command -v "$name" >/dev/null || cargo install --locked "$helper" ;;
+    esac
 done
-
-# The version is pinned, because the output is committed (tools/api.sh) and each version reads the format of
-# certain nightlies only.
-public_api=0.52.0
-[ "$(cargo public-api --version 2>/dev/null)" = "cargo-public-api $public_api" ] ||
-    cargo install --locked "cargo-public-api@$public_api"

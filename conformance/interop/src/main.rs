@@ -64,6 +64,12 @@ const MINIMUM_FIPS: usize = 496;
 /// indicates a defect.
 const MAX_UNSTABLE: usize = 3;
 
+/// The programs of `--short`, which start fast and cover all features between them.
+const SHORT: [&str; 3] = ["openssl", "curl", "gnutls"];
+
+/// [`MINIMUM`] with `--short`.
+const MINIMUM_SHORT: usize = 1;
+
 /// The names of the drivers of `conformance/peers`.
 const BUILT_PEERS: [&str; 6] =
     ["peer-rustls", "peer-rustls-plain", "peer-reqwest", "peer-boring", "peer-s2n", BUILT_OPENSSL];
@@ -87,6 +93,9 @@ struct Options {
     /// Also run slow cells: all cells with every program
     #[arg(long)]
     full: bool,
+    /// Only run cells with OpenSSL, curl and GnuTLS
+    #[arg(long, conflicts_with = "full")]
+    short: bool,
     /// The number of cells that run at the same time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -104,6 +113,25 @@ struct Options {
     stand_in: Option<String>,
 }
 
+impl Options {
+    /// Whether a cell with this name is part of the run.
+    fn selects(&self, name: &str) -> bool {
+        let is_short = name.split([' ', '-']).any(|word| SHORT.contains(&word));
+        (is_short || !self.short) && self.filter.iter().all(|text| name.contains(text))
+    }
+
+    /// The number of cells that have to pass.
+    fn minimum(&self) -> usize {
+        let all = match self {
+            _ if !self.filter.is_empty() => 0,
+            _ if self.fips => MINIMUM_FIPS,
+            _ if self.short => MINIMUM_SHORT,
+            _ => MINIMUM,
+        };
+        self.minimum.unwrap_or(all)
+    }
+}
+
 fn main() -> Result<ExitCode> {
     let options = Options::parse();
     let folder = TemporaryFolder::create("tercel-interop")?;
@@ -111,7 +139,7 @@ fn main() -> Result<ExitCode> {
     let peers = peers(folder.path(), options.peers.as_deref());
     let table = table(&options, subject.as_ref(), &peers);
     let mut keys = psk::cells(options.peers.as_deref());
-    keys.retain(|cell| options.filter.iter().all(|text| cell.name().contains(text)));
+    keys.retain(|cell| options.selects(&cell.name()));
     // Cells of pre-shared keys use the key options of `tercel`, which a substitute does not have.
     // With --fips there are no pre-shared keys.
     let runs_tercel = options.stand_in.is_none();
@@ -121,10 +149,10 @@ fn main() -> Result<ExitCode> {
     let late: Vec<_> = post_handshake_auth::cells(options.peers.as_deref())
         .into_iter()
         .filter(|_| runs_tercel)
-        .filter(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)))
+        .filter(|cell| options.selects(&cell.to_string()))
         .collect();
     let mut proxied = proxied::cells();
-    proxied.retain(|cell| options.filter.iter().all(|text| cell.to_string().contains(text)));
+    proxied.retain(|cell| options.selects(&cell.to_string()));
     // The terminator has no substitute.
     proxied.retain(|_| runs_tercel);
     if options.list {
@@ -172,9 +200,7 @@ fn main() -> Result<ExitCode> {
             tally.count(&cell.to_string(), field, cell.present(&place), || cell.run(&place));
         }
     }
-    let whole = if options.fips { MINIMUM_FIPS } else { MINIMUM };
-    let minimum = options.minimum.unwrap_or(if options.filter.is_empty() { whole } else { 0 });
-    Ok(tally.conclude(&peers, minimum))
+    Ok(tally.conclude(&peers, options.minimum()))
 }
 
 /// The cells of handshakes and features for each peer.
@@ -214,7 +240,7 @@ fn table<'p>(
             let kinds: Vec<_> = plain.chain(features).collect();
             kinds.into_iter().map(|kind| Row { peer: peer.as_ref(), kind })
         })
-        .filter(|row| options.filter.iter().all(|text| row.name().contains(text)))
+        .filter(|row| options.selects(&row.name()))
         .collect()
 }
 
