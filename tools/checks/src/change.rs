@@ -19,8 +19,8 @@ pub(crate) struct Change {
 const HOURS: i64 = 4;
 
 impl Change {
-    /// The change since the commit `since`, or since the newest commit that is four hours older than HEAD by the
-    /// committers' dates.
+    /// The change since the commit `since`, or since the newest commit that is four hours older
+    /// than HEAD by the committers' dates.
     pub(crate) fn read(since: Option<&str>) -> Result<Self, String> {
         let base = match since {
             Some(commit) => Some(git(&["rev-parse", "--verify", &format!("{commit}^{{commit}}")])?),

@@ -1,5 +1,5 @@
-//! The checks of a change. `steps.rs` lists them, `paths.rs` says which of them belong to which files, and
-//! CONTRIBUTING.md explains when to run what.
+//! The checks of a change. `steps.rs` lists them, `paths.rs` says which of them belong to which
+//! files, and CONTRIBUTING.md explains when to run what.
 
 mod change;
 mod paths;

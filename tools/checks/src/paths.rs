@@ -1,6 +1,7 @@
 //! Which rotating steps belong to which files.
 
-/// Prefixes of paths, and the rotating steps that test what they contain. The first row that fits a path is used.
+/// Prefixes of paths, and the rotating steps that test what they contain. The first row that fits
+/// a path is used.
 pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("crates/crypto/", &["stack-residue", "kernels", "fips", "cross", "interop", "msrv"]),
     ("crates/wire/", &["interop", "cross", "msrv"]),
@@ -54,7 +55,8 @@ pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("SECURITY.md", &[]),
 ];
 
-/// Whether a file is prose, which no compiler reads. Documents of a crate are part of its documentation.
+/// Whether a file is prose, which no compiler reads. Documents of a crate are part of its
+/// documentation.
 pub(crate) fn is_document(path: &str) -> bool {
     let in_crate = path.starts_with("crates/") && !path.ends_with("README.md");
     let is_listing = path.starts_with("docs/api/");

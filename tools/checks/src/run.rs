@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use crate::plan::Selected;
 
-/// Steps that run at the same time: one compiles or computes while another waits for sockets and timers.
+/// Steps that run at the same time: one compiles or computes while another waits for sockets and
+/// timers.
 const LANES: usize = 2;
 /// Variables for release builds without the optimizations that take the most time.
 const QUICK_RELEASE: [(&str, &str); 2] =
@@ -19,7 +20,7 @@ const QUICK_RELEASE: [(&str, &str); 2] =
 /// The time after which a step is ended.
 const LIMIT: &str = "40m";
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
@@ -160,7 +161,8 @@ fn install(needs: &[&str], log: &Path) -> Result<(), String> {
 fn execute(selected: &Selected, log: &Path) -> Outcome {
     let Selected { step, command, why } = selected;
     let times = log.with_extension("time");
-    // `time` of bash measures the processor time of all descendants, which the standard library cannot.
+    // `time` of bash measures the processor time of all descendants, which the standard library
+    // cannot.
     let script = r#"TIMEFORMAT="%R %U %S"
         { time timeout --kill-after=30 "$1" bash -c "set -euo pipefail; $2" >"$3" 2>&1 </dev/null; } 2>"$4""#;
     let status = Command::new("bash")

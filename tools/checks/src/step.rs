@@ -7,12 +7,13 @@ pub(crate) struct Step {
     /// A command line for bash, run in the root of the repository.
     pub(crate) command: &'static str,
     pub(crate) tier: Tier,
-    /// The folder that cargo locks while it builds for this step. Steps with the same folder never run at the same time.
+    /// The folder that cargo locks while it builds for this step. Steps with the same folder
+    /// never run at the same time.
     pub(crate) folder: &'static str,
     /// Steps that end before this one starts, if they are part of the run.
     pub(crate) after: &'static [&'static str],
-    /// The step waits for sockets or other programs, so that a busy machine could make it fail. After a failure it runs
-    /// once more, alone.
+    /// The step waits for sockets or other programs, so that a busy machine could make it fail.
+    /// After a failure it runs once more, alone.
     pub(crate) uses_sockets: bool,
     /// What `tools/setup.sh` installs for this step.
     pub(crate) needs: &'static [&'static str],
@@ -29,7 +30,8 @@ pub(crate) enum Tier {
     EachChange,
     /// In each run, unless only documents have changed.
     EachChangeOfCode,
-    /// When a path is touched whose row in `paths.rs` names the step, and when the hash of the tree selects its turn.
+    /// When a path is touched whose row in `paths.rs` names the step, and when the hash of the
+    /// tree selects its turn.
     Rotating {
         turn: u64,
         /// The command of `--all`, if it does more than the step's own.
@@ -37,8 +39,8 @@ pub(crate) enum Tier {
     },
 }
 
-/// The number of groups of rotating steps. The hash of the tree selects one group for each run, so that in the mean
-/// every step is part of each fifth run.
+/// The number of groups of rotating steps. The hash of the tree selects one group for each run,
+/// so that in the mean every step is part of each fifth run.
 pub(crate) const TURNS: u64 = 5;
 
 impl Step {

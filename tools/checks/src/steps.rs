@@ -53,7 +53,8 @@ pub(crate) const STEPS: &[Step] = &[
     Step::of_code("lints", "just lints", 4).builds_in("debug").after(&["test"]),
     Step::of_code("documentation", "just documentation", 1).builds_in("debug").after(&["test"]),
     Step::of_code("seams", "just seams", 3).builds_in("debug").after(&["test", "programs"]).quick(),
-    // `cargo test` has replayed the corpus with the same code; this compiles the programs of the fuzz targets.
+    // `cargo test` has replayed the corpus with the same code; this compiles the programs of the
+    // fuzz targets.
     Step::of_code("fuzz-check", "just fuzz-check", 1).builds_in("debug").after(&["test"]),
     Step::of_code("perf-check", "just perf-check", 4)
         .builds_in("release")
@@ -125,3 +126,25 @@ pub(crate) const STEPS: &[Step] = &[
     .after(&["test"])
     .with_sockets(),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contributing_lists_each_step_in_its_tier() {
+        let text = include_str!("../../../CONTRIBUTING.md");
+        let item = |start: &str| {
+            let from =
+                text.find(start).unwrap_or_else(|| panic!("CONTRIBUTING.md has no item {start}"));
+            text.get(from..).and_then(|rest| rest.split("\n- ").next()).unwrap_or_default()
+        };
+        let (each_change, rotating) = (item("- Steps of each change"), item("- Rotating steps"));
+        for step in STEPS {
+            let (own, other) =
+                if step.rotates() { (rotating, each_change) } else { (each_change, rotating) };
+            let name = format!("`{}`", step.name);
+            assert!(own.contains(&name) && !other.contains(&name), "{name} in CONTRIBUTING.md");
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Tests over and over beside a load of twice the machine's cores, to find those that depend on a quiet machine.
+//! Runs tests over and over while there is a load of twice the machine's cores, to find those
+//! that depend on a quiet machine.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -26,7 +27,7 @@ pub(crate) fn stress(duration: Duration) -> Result<bool, String> {
     let ended = AtomicBool::new(false);
     let (mut runs, mut failures) = (0_u64, BTreeMap::<String, u64>::new());
     println!(
-        "{} test programs and {} steps beside {} busy threads",
+        "{} test programs and {} steps, with {} busy threads",
         programs.len(),
         steps.len(),
         2 * cores

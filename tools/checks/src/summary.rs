@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::run::{Outcomes, Verdict};
 use crate::step::Step;
 
-/// Prints the table of the steps, longest first, and what failed. Returns whether the run has passed.
+/// Prints the table of the steps, longest first, and what failed. Returns whether the run has
+/// passed.
 pub(crate) fn print(
     plan: &Plan,
     outcomes: &Outcomes,
