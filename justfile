@@ -69,14 +69,15 @@ check: format lints documentation
 format:
     git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 
-# Check lints with all features, with the default ones, and with none.
+# Check lints in the forms that differ in code: all features, none, and crates by themselves, because the members of the
+# workspace enable features of each other.
 lints:
-    cargo clippy --workspace --all-targets -- -D warnings
     cargo clippy --workspace --all-targets --features "$(tools/features.sh)" -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
-    # By itself, because the dev-dependencies of other members enable features of its dependencies.
-    cargo clippy -p tercel-cli --no-default-features -- -D warnings
+    for crate in tercel tercel-quinn tercel-proxy tercel-cli; do \
+        cargo clippy -p $crate --no-default-features -- -D warnings || exit 1; \
+    done
 
 # Check that the documentation of all features has no faults.
 documentation:

@@ -163,7 +163,6 @@ impl Handshake {
         Self::client_to(config, server, Some(port))
     }
 
-    #[cfg_attr(not(feature = "ech"), allow(clippy::default_constructed_unit_structs))]
     fn client_to(
         config: Arc<ClientConfig>,
         server: ServerName<'static>,

@@ -26,8 +26,7 @@ use crate::handshake::transcript::Transcript;
 pub(crate) type RequestedOffer = Option<Box<crate::ech::Offer>>;
 /// Without the feature `ech`, nothing can be offered.
 #[cfg(not(feature = "ech"))]
-#[derive(Default)]
-pub(crate) struct RequestedOffer;
+pub(crate) type RequestedOffer = Option<std::convert::Infallible>;
 
 /// An encoded ClientHello.
 pub(crate) struct Written {
