@@ -14,9 +14,6 @@ use crate::plan::Selected;
 /// Steps that run at the same time: one compiles or computes while another waits for sockets and
 /// timers.
 const LANES: usize = 2;
-/// Variables for release builds without the optimizations that take the most time.
-const QUICK_RELEASE: [(&str, &str); 2] =
-    [("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 /// The time after which a step is ended.
 const LIMIT: &str = "40m";
 
@@ -168,7 +165,7 @@ fn execute(selected: &Selected, log: &Path) -> Outcome {
     let status = Command::new("bash")
         .args(["-c", script, "step", LIMIT, command])
         .args([log, &times])
-        .envs(if step.is_quick { &QUICK_RELEASE[..] } else { &[] }.iter().copied())
+        .envs(step.environment())
         .stdin(Stdio::null())
         .status();
     let output = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();

@@ -106,6 +106,13 @@ impl Step {
         Self { needs, ..self }
     }
 
+    /// Variables of the step's command.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let variables =
+            [("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
+        variables.into_iter().filter(|_| self.is_quick)
+    }
+
     pub(crate) fn rotates(&self) -> bool {
         matches!(self.tier, Tier::Rotating { .. })
     }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::step::Step;
 use crate::steps::STEPS;
 
 /// A program of tests, and the folder in which cargo runs it.
@@ -20,7 +21,9 @@ struct Program {
 /// Runs until `duration` has passed and prints what failed. Returns whether all passed.
 pub(crate) fn stress(duration: Duration) -> Result<bool, String> {
     let programs = test_programs()?;
-    let steps: Vec<_> = STEPS.iter().filter(|step| step.uses_sockets && !step.rotates()).collect();
+    // The step `test` runs the programs.
+    let repeated = |step: &&Step| step.uses_sockets && !step.rotates() && step.name != "test";
+    let steps: Vec<_> = STEPS.iter().filter(repeated).collect();
     let cores = thread::available_parallelism().map_or(2, usize::from);
     let now = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.subsec_nanos());
     let mut random = Random(u64::from(now) + 1);
@@ -49,7 +52,7 @@ pub(crate) fn stress(duration: Duration) -> Result<bool, String> {
                 None => {
                     let step = steps[choice - programs.len()];
                     let mut command = Command::new("bash");
-                    command.args(["-euo", "pipefail", "-c", step.command]);
+                    command.args(["-euo", "pipefail", "-c", step.command]).envs(step.environment());
                     (step.name.to_owned(), command)
                 }
             };
