@@ -488,7 +488,7 @@ mod tests {
         let first = ActiveConfig::new(&config, None).unwrap();
         assert!(!is_asked(Duration::from_millis(500)), "before the configuration is active");
         first.activate();
-        assert!(is_asked(Duration::from_secs(10)));
+        assert!(is_asked(Duration::from_secs(60)));
         // The previous fleet is kept.
         let second = ActiveConfig::new(&config, Some(&first)).unwrap();
         second.activate();

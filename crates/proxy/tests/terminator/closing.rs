@@ -9,10 +9,11 @@ use tercel_tokio::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::support::{
-    Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, metric, unused_address,
-    wait_until,
+    Folder, LIMIT, VERSIONS, backend, client, connect, echo, echoed, exchange, metric,
+    unused_address, wait_until,
 };
 
 #[tokio::test]
@@ -197,23 +198,43 @@ async fn unreachable_backend_sends_the_client_close_notify() {
 #[tokio::test]
 async fn idle_timeout_sends_close_notify_between_requests() {
     let folder = Folder::new(&["a.example"]);
+    const IDLE: Duration = Duration::from_millis(300);
     let more = format!("to = \"{}\"\nalpn = \"h2\"\n[timeouts]\nidle = 0.3", echo().await);
     let proxy = folder.start(&more);
-    for speaks in [false, true] {
-        let started = Instant::now();
+    let started = Instant::now();
+    let mut silent = connect(&proxy, "a.example", client().alpn(&["h2"])).await.unwrap();
+    assert_eq!(timeout(LIMIT, silent.read(&mut [0; 10])).await.unwrap().unwrap(), 0);
+    assert!(started.elapsed() >= IDLE, "{:?}", started.elapsed());
+    // Each exchange begins the time again.
+    let mut stream = loop {
         let mut stream = connect(&proxy, "a.example", client().alpn(&["h2"])).await.unwrap();
-        if speaks {
-            for _ in 0..4 {
-                assert_eq!(echoed(&mut stream, b"hello").await, b"hello");
-                tokio::time::sleep(Duration::from_millis(150)).await;
-            }
+        if speaks_for_longer_than(IDLE, &mut stream).await {
+            break stream;
         }
-        assert_eq!(stream.read(&mut [0; 10]).await.unwrap(), 0);
-        let least = if speaks { 700 } else { 250 };
-        assert!(started.elapsed() > Duration::from_millis(least), "{:?}", started.elapsed());
-        assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
-    }
+    };
+    assert_eq!(timeout(LIMIT, stream.read(&mut [0; 10])).await.unwrap().unwrap(), 0);
     wait_until("connections are closed", || proxy.connections() == 0).await;
+}
+
+/// Exchanges data in shorter intervals, altogether for longer. Returns false if this task was
+/// suspended for so long that the connection had to end.
+async fn speaks_for_longer_than(idle: Duration, stream: &mut TlsStream<TcpStream>) -> bool {
+    let mut last = Instant::now();
+    for _ in 0..4 {
+        let before = Instant::now();
+        let mut received = [0; 5];
+        let exchanged = async {
+            stream.write_all(b"hello").await?;
+            stream.read_exact(&mut received).await
+        };
+        if let Err(error) = timeout(LIMIT, exchanged).await.unwrap() {
+            assert!(last.elapsed() >= idle, "{error} after {:?}", last.elapsed());
+            return false;
+        }
+        last = before;
+        tokio::time::sleep(idle / 2).await;
+    }
+    true
 }
 
 #[tokio::test]
@@ -221,12 +242,12 @@ async fn half_closed_connection_times_out() {
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         let _ = transport.read_to_end(&mut Vec::new()).await;
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        std::future::pending::<()>().await
     })
     .await;
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
     let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
-    let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&mut stream, b"x")).await;
+    let answer = timeout(LIMIT, exchange(&mut stream, b"x")).await;
     // The backend closed in the middle of its answer.
     assert!(answer.unwrap().is_err(), "a clean close");
 }
@@ -242,7 +263,7 @@ async fn half_closed_timeout_applies_to_a_backend_that_stops_reading() {
         transport.read_exact(&mut [0; 10]).await.unwrap();
         SockRef::from(&transport).shutdown(Shutdown::Read).unwrap();
         transport.write_all(b"no").await.unwrap();
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        std::future::pending::<()>().await
     });
     let to = path.display();
     let proxy = folder.start(&format!("to = \"unix:{to}\"\n[timeouts]\nhalf_closed = 0.3"));
@@ -252,7 +273,7 @@ async fn half_closed_timeout_applies_to_a_backend_that_stops_reading() {
     stream.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"no");
     stream.write_all(b"more").await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
+    let ended = timeout(LIMIT, stream.read(&mut answer)).await;
     assert!(ended.unwrap().is_err(), "a clean close");
 }
 
@@ -267,7 +288,7 @@ async fn idle_timeout_is_not_a_clean_close() {
         let client = if alpn.is_empty() { client() } else { client().alpn(&[alpn]) };
         let mut stream = connect(&proxy, "a.example", client).await.unwrap();
         stream.write_all(b"half a").await.unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut [0; 10])).await;
+        let ended = timeout(LIMIT, stream.read(&mut [0; 10])).await;
         assert!(ended.unwrap().is_err(), "{alpn}: a clean close for the client");
         let (ended, _) = events.recv().await.unwrap();
         assert_eq!(ended, Err(io::ErrorKind::ConnectionReset), "{alpn}");
@@ -292,7 +313,7 @@ async fn handshake_times_out() {
     let to = echo().await;
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhandshake = 0.3"));
     let mut silent = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
-    let ended = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut [0; 10])).await;
+    let ended = timeout(LIMIT, silent.read(&mut [0; 10])).await;
     assert!(matches!(ended.unwrap(), Ok(0) | Err(_)));
     wait_until("the connection is closed", || proxy.connections() == 0).await;
     let failed = proxy.metrics().render();

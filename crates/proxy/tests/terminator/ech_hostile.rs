@@ -1,7 +1,5 @@
 //! The front of split mode between hostile clients and backends.
 
-use std::time::{Duration, Instant};
-
 use tercel::ech::{ConfigList, Offer};
 use tercel::{Handshake, ReceiveBuffer};
 use tercel_proxy::Proxy;
@@ -11,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::ech::{PUBLIC, SECRET, add_key, folder, front};
-use crate::support::{backend, client, metric, recording_backend, wait_until};
+use crate::support::{LIMIT, backend, client, metric, recording_backend, wait_until};
 
 /// A ClientHello that is encrypted to this configuration.
 fn encrypted_hello(configs: &ConfigList) -> Vec<u8> {
@@ -49,19 +47,17 @@ async fn floods_between_the_hellos_end_in_time() {
             let _ = transport.write_all(&retry()).await;
             let data = [&[22, 3, 3, 64, 0][..], &[0; 16_384]].concat();
             while backend_floods && transport.write_all(&data).await.is_ok() {}
-            tokio::time::sleep(Duration::from_secs(20)).await;
+            std::future::pending::<()>().await
         })
         .await;
         let proxy = front(&folder, to, "[timeouts]\nhandshake = 0.5");
         let mut stream = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
         stream.write_all(&encrypted_hello(&configs)).await.unwrap();
         stream.read_exact(&mut [0; 85]).await.unwrap();
-        let started = Instant::now();
         let data = [&[23, 3, 3, 64, 0][..], &[0; 16_384]].concat();
         let flood = async { while !backend_floods && stream.write_all(&data).await.is_ok() {} };
-        timeout(Duration::from_secs(5), flood).await.unwrap();
+        timeout(LIMIT, flood).await.unwrap();
         wait_until("the connection is closed", || proxy.connections() == 0).await;
-        assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
         assert_eq!(timed_out(&proxy), 1);
     }
 }
@@ -76,7 +72,7 @@ async fn either_side_may_end_first() {
     let mut stream = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
     stream.write_all(&encrypted_hello(&configs)).await.unwrap();
     stream.shutdown().await.unwrap();
-    let received = timeout(Duration::from_secs(5), events.recv()).await.unwrap().unwrap();
+    let received = timeout(LIMIT, events.recv()).await.unwrap().unwrap();
     assert!(received.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()));
     assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
     wait_until("connections are closed", || proxy.connections() == 0).await;
@@ -106,11 +102,11 @@ async fn a_second_hello_is_not_relayed_encrypted() {
     let mut stream = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
     stream.write_all(&hello).await.unwrap();
     let mut answer = Vec::new();
-    let _ = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.unwrap();
+    let _ = timeout(LIMIT, stream.read_to_end(&mut answer)).await.unwrap();
     // Any ClientHello that is encrypted to the public name.
     let _ = stream.write_all(&hello).await;
     let _ = stream.shutdown().await;
-    let received = timeout(Duration::from_secs(5), events.recv()).await.unwrap().unwrap();
+    let received = timeout(LIMIT, events.recv()).await.unwrap().unwrap();
     let outer = received.windows(PUBLIC.len()).any(|part| part == PUBLIC.as_bytes());
     assert!(!outer, "the backend received an outer ClientHello");
 }

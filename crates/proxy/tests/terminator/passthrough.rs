@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::support::{
-    Folder, VERSIONS, backend, client, client_hello, config, connect, connect_with, echo, echoed,
-    metric, parse, recording_backend, start, tls_backend, unused_address, wait_until,
+    Folder, LIMIT, VERSIONS, backend, client, client_hello, config, connect, connect_with, echo,
+    echoed, metric, parse, recording_backend, start, tls_backend, unused_address, wait_until,
 };
 
 const LISTENER: &str = "workers = 1\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
@@ -37,7 +37,7 @@ async fn answer_to(proxy: &Proxy, sent: &[u8]) -> Vec<u8> {
     // The proxy may close before it has read everything.
     let _ = stream.write_all(sent).await;
     let mut answer = Vec::new();
-    let _ = timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await.unwrap();
+    let _ = timeout(LIMIT, stream.read_to_end(&mut answer)).await.unwrap();
     answer
 }
 
@@ -160,7 +160,7 @@ async fn received_bytes_are_relayed_unchanged_in_any_fragmentation() {
             let mut stream = connect_raw(&proxy).await;
             stream.write_all(&sent).await.unwrap();
             stream.shutdown().await.unwrap();
-            let received = timeout(Duration::from_secs(5), events.recv()).await.unwrap().unwrap();
+            let received = timeout(LIMIT, events.recv()).await.unwrap().unwrap();
             assert!(received == sent, "{size} {} {}", received.len(), sent.len());
         }
     }
@@ -195,11 +195,10 @@ async fn incomplete_client_hellos_time_out() {
     for sent in [0, 1, 5, 9, hello.len() - 1] {
         let started = Instant::now();
         let answer = answer_to(&proxy, &hello[..sent]).await;
-        assert!(answer.is_empty() && started.elapsed() > Duration::from_millis(350), "{sent}");
+        assert!(answer.is_empty() && started.elapsed() >= Duration::from_millis(400), "{sent}");
     }
-    // The time does not begin again with each byte.
+    // The time does not begin again with each byte: it ends before the ClientHello is complete.
     let mut stream = connect_raw(&proxy).await;
-    let started = Instant::now();
     let ended = async {
         for byte in &hello {
             if stream.write_all(&[*byte]).await.is_err() {
@@ -208,8 +207,7 @@ async fn incomplete_client_hellos_time_out() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(Duration::from_secs(5), ended).await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    timeout(LIMIT, ended).await.unwrap();
     wait_until("all are counted", || failures(&proxy, "timed_out", "none") == 6).await;
     assert!(events.try_recv().is_err());
 }
@@ -349,7 +347,7 @@ async fn each_direction_ends_on_its_own() {
 async fn idle_and_half_closed_connections_time_out() {
     let to = backend(|mut transport| async move {
         let _ = transport.read_to_end(&mut Vec::new()).await;
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        std::future::pending::<()>().await
     });
     let proxy = relay_to(to.await, "[timeouts]\nidle = 0.3\nhalf_closed = 0.3");
     for half_closed in [false, true] {
@@ -358,7 +356,7 @@ async fn idle_and_half_closed_connections_time_out() {
         if half_closed {
             stream.shutdown().await.unwrap();
         }
-        let ended = timeout(Duration::from_secs(5), stream.read(&mut [0])).await.unwrap();
+        let ended = timeout(LIMIT, stream.read(&mut [0])).await.unwrap();
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
     wait_until("connections are closed", || proxy.connections() == 0).await;
@@ -443,7 +441,7 @@ async fn limits_end_a_loop_of_two_proxies() {
         let second = start(&relay_at(address, first.addresses()[0], limits));
         let mut stream = connect_raw(&first).await;
         stream.write_all(&client_hello("a.example")).await.unwrap();
-        let ended = timeout(Duration::from_secs(5), stream.read(&mut [0])).await.unwrap();
+        let ended = timeout(LIMIT, stream.read(&mut [0])).await.unwrap();
         assert!(!matches!(ended, Ok(1..)), "{ended:?}");
         drop(stream);
         let open = || first.connections() + second.connections();

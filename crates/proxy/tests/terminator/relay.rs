@@ -8,8 +8,8 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::support::{
-    Folder, VERSIONS, backend, client, connect, echo, echoed, exchange, greeting_echo, metric,
-    unused_address, wait_until,
+    Folder, LIMIT, VERSIONS, backend, client, connect, echo, echoed, exchange, greeting_echo,
+    metric, unused_address, wait_until,
 };
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn coalesced_reads_are_delivered_promptly() {
             tokio::join!(ask(&mut one, pieces), ask(&mut other, 1));
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), all).await.unwrap();
+    tokio::time::timeout(LIMIT, all).await.unwrap();
 }
 
 #[tokio::test]

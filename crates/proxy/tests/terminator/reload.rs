@@ -1,7 +1,9 @@
 //! Reloads of configuration and certificates while connections are open.
 
+use tokio::time::timeout;
+
 use crate::support::{
-    Folder, client, config, connect, connect_with, echo, echoed, exchange, greeting_echo,
+    Folder, LIMIT, client, config, connect, connect_with, echo, echoed, exchange, greeting_echo,
 };
 
 fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
@@ -20,16 +22,18 @@ async fn routes_change_without_closing_connections() {
     let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
     assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"1");
     proxy.reload(config(&text(two))).unwrap();
-    for _ in 0..100 {
-        let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
-        // A ticket stays valid across a reload.
-        assert!(stream.info().resumed);
-        if exchange(&mut stream, b"").await.unwrap() == b"2" {
-            break;
+    // The workers adopt the new configuration one after the other.
+    let replaced = async {
+        loop {
+            let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
+            // A ticket stays valid across a reload.
+            assert!(stream.info().resumed);
+            if exchange(&mut stream, b"").await.unwrap() == b"2" {
+                break;
+            }
         }
-    }
-    let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
-    assert_eq!(exchange(&mut stream, b"").await.unwrap(), b"2");
+    };
+    timeout(LIMIT, replaced).await.expect("the backend has not changed");
     assert_eq!(exchange(&mut old, b"still").await.unwrap(), b"1still");
 }
 
@@ -45,16 +49,16 @@ async fn session_is_not_resumed_after_a_route_changes_backends() {
         assert_eq!(stream.info().resumed, resumed);
     }
     proxy.reload(config(&text(&folder, two))).unwrap();
-    for _ in 0..100 {
-        let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
-        let resumed = stream.info().resumed;
-        // A worker may still have the old configuration.
-        if exchange(&mut stream, b"").await.unwrap() == b"2" {
-            assert!(!resumed);
-            return;
+    let replaced = async {
+        loop {
+            let mut stream = connect_with(&proxy, "a.example", settings.clone()).await.unwrap();
+            // A worker may still have the old configuration.
+            if exchange(&mut stream, b"").await.unwrap() == b"2" {
+                return stream.info().resumed;
+            }
         }
-    }
-    panic!("the new backend is not reached");
+    };
+    assert!(!timeout(LIMIT, replaced).await.expect("the backend has not changed"));
 }
 
 #[tokio::test]
@@ -100,13 +104,15 @@ async fn restart_only_settings_survive_a_reload() {
         assert_eq!(running.timeouts.idle, std::time::Duration::from_secs(7));
     }
     // The workers adopt the new configuration one after the other.
-    for _ in 0..100 {
-        let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
-        if exchange(&mut stream, b"").await.unwrap() == b"2" {
-            return;
+    let replaced = async {
+        loop {
+            let mut stream = connect(&proxy, "a.example", client()).await.unwrap();
+            if exchange(&mut stream, b"").await.unwrap() == b"2" {
+                break;
+            }
         }
-    }
-    panic!("the backend has not changed");
+    };
+    timeout(LIMIT, replaced).await.expect("the backend has not changed");
 }
 
 #[tokio::test]

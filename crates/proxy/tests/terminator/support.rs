@@ -5,11 +5,12 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use socket2::{Domain, Socket, Type};
 use tercel::client::ClientConfigBuilder;
 use tercel::pki::Roots;
 use tercel::pki_types::PrivateKeyDer;
@@ -23,6 +24,10 @@ use tokio::sync::mpsc;
 
 pub(crate) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
+
+/// The limit of each wait for something that has to happen. Only a test that fails waits so long,
+/// on a machine under any load.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A temporary folder with `certs/NAME.crt`, `certs/NAME.key` and `ca.pem`, removed on drop.
 pub(crate) struct Folder(PathBuf);
@@ -190,20 +195,37 @@ pub(crate) async fn echo() -> SocketAddr {
     greeting_echo(b"").await
 }
 
-/// An address without a listener.
+/// An address without a listener. A terminator can listen there, because it reuses ports. Nothing
+/// else can, because a socket has this port until the process ends.
 pub(crate) async fn unused_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap()
+    static RESERVED: Mutex<Vec<Socket>> = Mutex::new(Vec::new());
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_reuse_port(true).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    RESERVED.lock().unwrap().push(socket);
+    address
 }
 
-/// Waits until `is_so` returns true, for five seconds at most.
+/// Waits until `is_so` returns true.
 pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..500 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let end = tokio::time::Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(tokio::time::Instant::now() < end, "{what}: not within {LIMIT:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("{what}: not within five seconds");
+}
+
+/// Waits until the terminator has closed its first listener, as it does when it drains.
+pub(crate) async fn wait_until_closed(address: SocketAddr) {
+    let closed = async { while TcpStream::connect(address).await.is_ok() {} };
+    tokio::time::timeout(LIMIT, closed).await.expect("the listener is still open");
+}
+
+/// Waits until the terminator has ended.
+pub(crate) async fn wait_for_end(proxy: Proxy) {
+    let ended = tokio::task::spawn_blocking(|| proxy.wait());
+    tokio::time::timeout(LIMIT, ended).await.expect("the terminator still runs").unwrap().unwrap();
 }
 
 /// The value of a metric with these labels.

@@ -15,7 +15,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tercel_tokio::AcceptBackoff;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::observability::metrics::{self, Metrics};
@@ -124,15 +125,28 @@ pub async fn serve(
         backoff.reset();
         let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
         connections.spawn(async move {
-            let answered = answer(transport, metrics, health);
-            let _ = tokio::time::timeout(CONNECTION_TIME, answered).await;
+            answer_in_time(transport, metrics, health).await;
             drop(permit);
         });
     }
 }
 
+/// Serves one request on one connection, and closes it when its time ends.
+async fn answer_in_time(
+    transport: impl AsyncRead + AsyncWrite + Unpin,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+) {
+    let answered = answer(transport, metrics, health);
+    let _ = tokio::time::timeout(CONNECTION_TIME, answered).await;
+}
+
 /// Serves one request on one connection.
-async fn answer(transport: TcpStream, metrics: Arc<Metrics>, health: Arc<Health>) {
+async fn answer(
+    transport: impl AsyncRead + AsyncWrite + Unpin,
+    metrics: Arc<Metrics>,
+    health: Arc<Health>,
+) {
     let respond = service_fn(move |request: Request<Incoming>| {
         let response = respond(request.method(), request.uri().path(), &metrics, &health);
         std::future::ready(Ok::<_, Infallible>(response))
