@@ -1,7 +1,7 @@
 //! Replay guards for early data. RFC 9846 8.2
 //!
 //! A guard has no entries from before the process started, so it refuses all early data during a
-//! startup window. Tests use a shorter window, which is defined here.
+//! startup window. Tests set this window, with functions that are defined here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -64,29 +64,50 @@ pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
 }
 
 #[cfg(all(test, debug_assertions))]
-pub(crate) use short::{STARTUP_WINDOW, fleet};
+pub(crate) use short::{fleet, with_startup_window};
 #[cfg(all(test, debug_assertions))]
 use short::{guard, startup_window};
 
 #[cfg(all(test, debug_assertions))]
 mod short {
+    use std::cell::Cell;
+
     use super::*;
 
-    /// The startup window in tests: long enough to be observed, and short enough to wait for.
-    /// Clocks are read in whole seconds, so the window may last one second more.
-    pub(crate) const STARTUP_WINDOW: Duration = Duration::from_secs(4);
+    /// The startup window in tests, which none of them sees the end of.
+    const STARTUP_WINDOW: Duration = Duration::from_secs(600);
+
+    /// The time for which a node of a fleet refuses early data: tests wait for its end.
+    const BLIND_TIME: Duration = Duration::from_secs(4);
+
+    thread_local! {
+        /// The startup window of guards that this thread makes; `None` if it is over already.
+        static WINDOW: Cell<Option<Duration>> = const { Cell::new(Some(STARTUP_WINDOW)) };
+    }
+
+    /// Calls `make`, which makes guards with this startup window. `None` makes guards whose window
+    /// is over. Clocks are read in whole seconds, so a window may last one second more.
+    pub(crate) fn with_startup_window<T>(window: Option<Duration>, make: impl FnOnce() -> T) -> T {
+        let before = WINDOW.replace(window);
+        let made = make();
+        WINDOW.set(before);
+        made
+    }
 
     pub(super) fn startup_window(_: Duration) -> Duration {
-        STARTUP_WINDOW
+        WINDOW.get().unwrap_or(STARTUP_WINDOW)
     }
 
     pub(super) fn guard(capacity: usize, now: UnixTime, _: Duration) -> ReplayGuard {
-        let until = now.as_secs().saturating_add(STARTUP_WINDOW.as_secs());
+        let until = match WINDOW.get() {
+            Some(window) => now.as_secs().saturating_add(window.as_secs()),
+            None => now.as_secs().saturating_sub(1),
+        };
         ReplayGuard::new(capacity, UnixTime::since_unix_epoch(Duration::from_secs(until)))
     }
 
     pub(crate) fn fleet(settings: &Settings) -> Result<Fleet, FleetError> {
-        Fleet::prepare_blind_for(settings, STARTUP_WINDOW)
+        Fleet::prepare_blind_for(settings, BLIND_TIME)
     }
 
     #[test]

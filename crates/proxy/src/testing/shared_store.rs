@@ -15,21 +15,31 @@ use tercel_harness::store::Store;
 use tercel_tokio::{Connector, EarlyConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
 
 use super::terminator::{
-    Folder, VERSIONS, backend, client, config, connect_with, echo, echoed, exchange, quoted, start,
-    wait_until,
+    Folder, LIMIT, VERSIONS, backend, client, config, connect_with, echo, echoed, exchange, quoted,
+    start, wait_until,
 };
 use crate::Proxy;
-use crate::active_config::replay_guard::STARTUP_WINDOW;
+use crate::active_config::replay_guard::with_startup_window;
 
 /// A terminator that accepts early data, with these resumption settings.
 async fn node(folder: &Folder, resumption: &str) -> Proxy {
+    start(&node_config(folder, resumption).await)
+}
+
+async fn node_config(folder: &Folder, resumption: &str) -> String {
     let (listener, to) = (folder.listener(), echo().await);
-    start(&format!(
+    format!(
         "workers = 2\n{listener}to = \"{to}\"\nearly_data = 1000\n\
          session_context = \"echo\"\n{resumption}"
-    ))
+    )
+}
+
+/// Starts a terminator whose own replay guard admits early data from the beginning.
+pub(super) fn start_after_window(text: &str) -> Proxy {
+    with_startup_window(None, || start(text))
 }
 
 /// Writes a fleet secret to a file of this name, and returns the path as a TOML value.
@@ -50,7 +60,7 @@ async fn pair(folder: &Folder, store: &Store, shares: &str) -> [Proxy; 2] {
     );
     let nodes = [node(folder, &resumption).await, node(folder, &resumption).await];
     for node in &nodes {
-        assert!(node.fleet().unwrap().reached(Duration::from_secs(20)).await);
+        assert!(node.fleet().unwrap().reached(LIMIT).await);
     }
     nodes
 }
@@ -64,17 +74,28 @@ async fn wait_for_early_data(nodes: &[Proxy]) {
 
 /// A client that has a session of this node.
 pub(super) async fn client_with_session(node: &Proxy) -> Arc<ClientConfig> {
+    client_with_session_and_connections(node).await.0
+}
+
+/// A client that has a session of this node, and the number of connections that it has made.
+pub(super) async fn client_with_session_and_connections(
+    node: &Proxy,
+) -> (Arc<ClientConfig>, usize) {
     let config = client().early_data(true).build().unwrap();
-    for _ in 0..100 {
-        let mut stream = connect_with(node, "a.example", config.clone()).await.unwrap();
-        assert_eq!(echoed(&mut stream, b"x").await, b"x");
-        // A new ticket key is used only after all nodes have had time to load it.
-        if stream.info().resumed {
-            return config;
+    let resumed = async {
+        for connections in 1.. {
+            let mut stream = connect_with(node, "a.example", config.clone()).await.unwrap();
+            assert_eq!(echoed(&mut stream, b"x").await, b"x");
+            // A new ticket key is used only after all nodes have had time to load it.
+            if stream.info().resumed {
+                return connections;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    panic!("no session after ten seconds");
+        unreachable!("the loop has no end")
+    };
+    let connections = timeout(LIMIT, resumed).await.expect("a session");
+    (config, connections)
 }
 
 /// Connects with early data, of which an attacker may send a copy to `copy` first.
@@ -113,18 +134,34 @@ async fn relay_with_copy(mut client: TcpStream, there: SocketAddr, copy: Option<
     drop(copied);
 }
 
-/// Reads everything that a client sends before it waits for an answer.
+/// Reads everything that a client sends before it waits for an answer: a ClientHello, and early
+/// data in one record. A client that may not send early data is quiet after the ClientHello.
 pub(super) async fn first_flight(client: &mut (impl AsyncRead + Unpin)) -> Vec<u8> {
-    let (mut flight, mut piece) = (Vec::new(), vec![0; 8192]);
-    let quiet = Duration::from_millis(200);
-    loop {
-        match tokio::time::timeout(quiet, client.read(&mut piece)).await {
-            Err(_) if !flight.is_empty() => return flight,
+    let mut flight = Vec::new();
+    let quiet = Duration::from_millis(500);
+    while last_record(&flight) != Some(APPLICATION_DATA) {
+        match timeout(quiet, client.read_buf(&mut flight)).await {
+            Err(_) if last_record(&flight).is_some() => break,
             Err(_) => {}
-            Ok(count) => flight.extend_from_slice(&piece[..count.unwrap()]),
+            Ok(count) => assert!(count.unwrap() > 0, "the client has closed"),
+        }
+    }
+    flight
+}
+
+/// The content type of the last record. `None` if it is incomplete.
+fn last_record(mut records: &[u8]) -> Option<u8> {
+    loop {
+        let (header, rest) = records.split_at_checked(5)?;
+        let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        match rest.get(length..)? {
+            [] => return Some(header[0]),
+            more => records = more,
         }
     }
 }
+
+const APPLICATION_DATA: u8 = 23;
 
 /// Checks that the backend receives the early data and the later data exactly once.
 async fn assert_received_once(mut early: EarlyConnection<TcpStream>) {
@@ -136,17 +173,23 @@ async fn assert_received_once(mut early: EarlyConnection<TcpStream>) {
 
 #[tokio::test]
 async fn early_data_reaches_the_backend_after_the_startup_window() {
+    const WINDOW: Duration = Duration::from_secs(2);
     let folder = Folder::new(&["a.example"]);
-    let node = node(&folder, "").await;
-    let config = client_with_session(&node).await;
-    let early = connect_early(&node, &config, None).await;
-    assert_eq!(early.accepted, 0, "within the startup window");
-    assert_received_once(early).await;
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
-    let config = client_with_session(&node).await;
-    let early = connect_early(&node, &config, None).await;
-    assert_eq!(early.accepted, 5);
-    assert_received_once(early).await;
+    let text = node_config(&folder, "").await;
+    let began = Instant::now();
+    let node = with_startup_window(Some(WINDOW), || start(&text));
+    let mut config = client_with_session(&node).await;
+    while began.elapsed() < LIMIT {
+        let early = connect_early(&node, &config, None).await;
+        let accepted = early.accepted;
+        assert!(accepted == 0 || began.elapsed() >= WINDOW, "within the startup window");
+        assert_received_once(early).await;
+        if accepted > 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        config = client_with_session(&node).await;
+    }
     // The client connects again, with the session of the last handshake.
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 5);
@@ -173,8 +216,8 @@ async fn copied_first_flight_alone_does_not_reach_the_backend() {
         }
     })
     .await;
-    let node = start(&format!("{}to = \"{to}\"\nearly_data = 1000\n", folder.listener()));
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let text = format!("{}to = \"{to}\"\nearly_data = 1000\n", folder.listener());
+    let node = start_after_window(&text);
     let config = client().early_data(true).build().unwrap();
     let mut stream = connect_with(&node, "a.example", config.clone()).await.unwrap();
     stream.write_all(b"first").await.unwrap();
@@ -192,7 +235,7 @@ async fn copied_first_flight_alone_does_not_reach_the_backend() {
     copy.write_all(&flight).await.unwrap();
     let mut answer = [0; 16];
     copy.read_exact(&mut answer).await.unwrap();
-    let event = tokio::time::timeout(Duration::from_millis(500), events.recv()).await;
+    let event = timeout(Duration::from_millis(500), events.recv()).await;
     assert!(event.is_err(), "{event:?}");
     // The copy was accepted, and its connection continues with the client's Finished.
     client.write_all(&answer).await.unwrap();
@@ -205,8 +248,7 @@ async fn copied_first_flight_alone_does_not_reach_the_backend() {
 async fn route_without_early_data_rejects_it() {
     let folder = Folder::new(&["a.example", "b.example"]);
     let route = "[[listener.route]]\nnames = \"a.example\"\nearly_data = 0\n";
-    let node = node(&folder, route).await;
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let node = start_after_window(&node_config(&folder, route).await);
     let config = client_with_session(&node).await;
     let early = connect_early(&node, &config, None).await;
     assert_eq!(early.accepted, 0);

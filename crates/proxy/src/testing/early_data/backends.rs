@@ -20,8 +20,7 @@ async fn early_data_without_a_backend_is_not_counted() {
         }
     });
     let text = format!("workers = 1\n{}to = \"{to}\"\nearly_data = 1000\n", folder.listener());
-    let node = start(&text);
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let node = start_after_window(&text);
     let kept = || metric(&node, "tercel_early_data_handed_on_total{when=\"after_handshake\"}");
     for is_there in [true, false] {
         let config = client_with_session(&node).await;
@@ -48,8 +47,7 @@ async fn client_gets_no_close_notify_when_the_early_data_backend_fails() {
     })
     .await;
     let listener = folder.listener();
-    let node = start(&format!("workers = 1\n{listener}to = \"{breaks}\"\n{AT_ONCE}"));
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let node = start_after_window(&format!("workers = 1\n{listener}to = \"{breaks}\"\n{AT_ONCE}"));
     let config = client().early_data(true).build().unwrap();
     let stream = connect_with(&node, "a.example", config.clone()).await;
     let mut stream = stream.unwrap();

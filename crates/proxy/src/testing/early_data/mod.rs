@@ -11,11 +11,15 @@ use tercel::{ClientConfig, Connection, EarlyData, Handshake, Next, Opened, Recei
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
 
-use super::shared_store::{client_with_session, connect_early, first_flight, secret};
-use super::terminator::{Folder, backend, client, config, metric, start, wait_until};
+use super::shared_store::{
+    client_with_session, client_with_session_and_connections, connect_early, first_flight, secret,
+    start_after_window,
+};
+use super::terminator::{Folder, LIMIT, backend, client, config, metric, start, wait_until};
 use crate::Proxy;
-use crate::active_config::replay_guard::STARTUP_WINDOW;
+use crate::active_config::replay_guard::with_startup_window;
 
 /// An event at the backend.
 #[derive(Debug, PartialEq)]
@@ -83,15 +87,12 @@ async fn node(folder: &Folder, to: SocketAddr) -> Proxy {
 /// A terminator with more routes.
 async fn node_with(folder: &Folder, to: SocketAddr, routes: &str) -> Proxy {
     let listener = folder.listener();
-    let node = start(&format!("workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}{routes}"));
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
-    node
+    start_after_window(&format!("workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}{routes}"))
 }
 
-/// The next event, within five seconds.
+/// The next event.
 async fn next_event(events: &mut UnboundedReceiver<BackendEvent>) -> BackendEvent {
-    let event = tokio::time::timeout(Duration::from_secs(5), events.recv()).await;
-    event.expect("no event within five seconds").unwrap()
+    timeout(LIMIT, events.recv()).await.expect("an event").unwrap()
 }
 
 /// A client with a session of this node. All events of the client's first connections have been
@@ -100,16 +101,13 @@ async fn resuming_client(
     node: &Proxy,
     events: &mut UnboundedReceiver<BackendEvent>,
 ) -> Arc<ClientConfig> {
-    let config = client_with_session(node).await;
-    let mut open = 0;
-    loop {
-        match tokio::time::timeout(Duration::from_millis(300), events.recv()).await {
-            Ok(Some(BackendEvent::Header(_))) => open += 1,
-            Ok(Some(BackendEvent::End | BackendEvent::Reset)) => open -= 1,
-            Err(_) if open == 0 => return config,
-            _ => {}
+    let (config, mut open) = client_with_session_and_connections(node).await;
+    while open > 0 {
+        if let BackendEvent::End | BackendEvent::Reset = next_event(events).await {
+            open -= 1;
         }
     }
+    config
 }
 
 /// A client that has sent early data and received the server's flight, but has not sent its
@@ -151,7 +149,7 @@ impl UnfinishedHandshake {
                 Opened::Data(data) => read.extend_from_slice(data),
                 Opened::More => {
                     let reading = self.transport.read(self.received.spare());
-                    let count = tokio::time::timeout(Duration::from_secs(5), reading).await;
+                    let count = timeout(LIMIT, reading).await;
                     let count = count.expect("no answer").unwrap();
                     assert!(count > 0, "the connection has ended");
                     self.received.filled(count);
@@ -269,12 +267,12 @@ async fn route_without_early_data_at_once_waits_for_the_handshake() {
     let (to, mut events) = recording_backend().await;
     let route = "[[listener.route]]\nnames = \"a.example\"\nearly_data_at_once = false\n";
     let listener = folder.listener();
-    let node = start(&format!("workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}{route}"));
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let node =
+        start_after_window(&format!("workers = 1\n{listener}to = \"{to}\"\n{AT_ONCE}{route}"));
     let config = resuming_client(&node, &mut events).await;
     let mut early = UnfinishedHandshake::begin(&node, &config).await;
     assert_eq!(early.connection.info.early_data, EarlyData::Accepted);
-    let event = tokio::time::timeout(Duration::from_millis(300), events.recv()).await;
+    let event = timeout(Duration::from_millis(300), events.recv()).await;
     assert!(event.is_err(), "{event:?}");
     let finished = std::mem::take(&mut early.finished);
     early.transport.write_all(&finished).await.unwrap();
@@ -296,16 +294,15 @@ async fn replaced_guard_refuses_while_the_previous_one_may_admit() {
              [resumption.store]\nurl = \"redis://127.0.0.1:1\"\nsecret = {secret}\n"
         )
     };
-    let mut node = start(&text("own"));
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(1)).await;
+    let mut node = start_after_window(&text("own"));
     let known = resuming_client(&node, &mut events).await;
     wait_until("all connections are closed", || node.connections() == 0).await;
     let mut earlier = TcpStream::connect(node.addresses()[0]).await.unwrap();
     wait_until("the connection is accepted", || node.connections() == 1).await;
     for guard in ["shared", "own"] {
-        node.reload(config(&text(guard))).unwrap();
+        // The new guard's own window is over, so that it refuses because of the previous one only.
+        with_startup_window(None, || node.reload(config(&text(guard)))).unwrap();
     }
-    tokio::time::sleep(STARTUP_WINDOW + Duration::from_secs(2)).await;
     let (near, mut far) = tokio::io::duplex(1 << 16);
     let connector = tercel_tokio::Connector::new(known);
     let name = "a.example".try_into().unwrap();
