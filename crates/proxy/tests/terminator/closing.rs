@@ -242,7 +242,7 @@ async fn half_closed_connection_times_out() {
     let folder = Folder::new(&["a.example"]);
     let to = backend(|mut transport| async move {
         let _ = transport.read_to_end(&mut Vec::new()).await;
-        std::future::pending::<()>().await
+        std::future::pending::<()>().await;
     })
     .await;
     let proxy = folder.start(&format!("to = \"{to}\"\n[timeouts]\nhalf_closed = 0.3"));
@@ -263,7 +263,7 @@ async fn half_closed_timeout_applies_to_a_backend_that_stops_reading() {
         transport.read_exact(&mut [0; 10]).await.unwrap();
         SockRef::from(&transport).shutdown(Shutdown::Read).unwrap();
         transport.write_all(b"no").await.unwrap();
-        std::future::pending::<()>().await
+        std::future::pending::<()>().await;
     });
     let to = path.display();
     let proxy = folder.start(&format!("to = \"unix:{to}\"\n[timeouts]\nhalf_closed = 0.3"));
@@ -283,7 +283,7 @@ async fn idle_timeout_is_not_a_clean_close() {
     let folder = Folder::new(&["a.example"]);
     for alpn in ["", "http/1.1"] {
         let (to, mut events) = reader().await;
-        let more = "alpn = \"http/1.1\"\n[timeouts]\nidle = 0.3";
+        let more = "alpn = \"http/1.1\"\n[timeouts]\nidle = 1";
         let proxy = folder.start(&format!("to = \"{to}\"\n{more}"));
         let client = if alpn.is_empty() { client() } else { client().alpn(&[alpn]) };
         let mut stream = connect(&proxy, "a.example", client).await.unwrap();

@@ -30,7 +30,7 @@ async fn drain_finishes_connections_and_refuses_new_ones() {
 async fn drain_closes_idle_http_connections() {
     let folder = Folder::new(&["a.example"]);
     let proxy = crate::support::start(&format!(
-        "workers = 1\ndrain = 600\n{}alpn = \"http/1.1\"\nto = \"{}\"\n[timeouts]\npark = 0.4",
+        "workers = 1\ndrain = 12\n{}alpn = \"http/1.1\"\nto = \"{}\"\n[timeouts]\npark = 0.4",
         folder.listener(),
         echo().await
     ));

@@ -47,10 +47,10 @@ async fn floods_between_the_hellos_end_in_time() {
             let _ = transport.write_all(&retry()).await;
             let data = [&[22, 3, 3, 64, 0][..], &[0; 16_384]].concat();
             while backend_floods && transport.write_all(&data).await.is_ok() {}
-            std::future::pending::<()>().await
+            std::future::pending::<()>().await;
         })
         .await;
-        let proxy = front(&folder, to, "[timeouts]\nhandshake = 0.5");
+        let proxy = front(&folder, to, "[timeouts]\nhandshake = 1.5");
         let mut stream = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
         stream.write_all(&encrypted_hello(&configs)).await.unwrap();
         stream.read_exact(&mut [0; 85]).await.unwrap();

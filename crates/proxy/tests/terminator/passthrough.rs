@@ -347,14 +347,15 @@ async fn each_direction_ends_on_its_own() {
 async fn idle_and_half_closed_connections_time_out() {
     let to = backend(|mut transport| async move {
         let _ = transport.read_to_end(&mut Vec::new()).await;
-        std::future::pending::<()>().await
+        std::future::pending::<()>().await;
     });
     let proxy = relay_to(to.await, "[timeouts]\nidle = 0.3\nhalf_closed = 0.3");
     for half_closed in [false, true] {
         let mut stream = connect_raw(&proxy).await;
         stream.write_all(&client_hello("a.example")).await.unwrap();
         if half_closed {
-            stream.shutdown().await.unwrap();
+            // The time may already be over.
+            let _ = stream.shutdown().await;
         }
         let ended = timeout(LIMIT, stream.read(&mut [0])).await.unwrap();
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
