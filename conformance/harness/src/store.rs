@@ -18,7 +18,7 @@ use crate::proxy::wait_for;
 pub const PROGRAMS: [&str; 2] = ["valkey-server", "redis-server"];
 
 /// The time limit for starting.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(60);
 
 /// The file that SAVE writes.
 const SNAPSHOT: &str = "dump.rdb";
@@ -123,7 +123,7 @@ impl Store {
     /// If it has already ended.
     pub fn kill(&mut self) -> Result<()> {
         self.process.signal(Signal::SIGKILL)?;
-        self.process.wait(Duration::from_secs(5))?;
+        self.process.wait(START)?;
         Ok(())
     }
 

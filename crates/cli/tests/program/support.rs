@@ -15,7 +15,7 @@ use tercel::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tercel::{Credential, ServerConfig};
 
 /// A time limit that is longer than any test takes, even on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// A running `tercel serve`, killed when dropped.
 pub(crate) struct Server {
@@ -223,8 +223,28 @@ pub(crate) fn openssl_resumes(address: &str, options: &[&str]) -> Option<usize> 
     Some(resumed)
 }
 
+/// The program, without the variables of the environment that change what it does or prints.
 pub(crate) fn tercel() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_tercel"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tercel"));
+    for variable in [
+        "CI",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+        "LISTEN_FDS",
+        "LISTEN_PID",
+        "NO_COLOR",
+        "NOTIFY_SOCKET",
+        "RUST_BACKTRACE",
+        "SSLKEYLOGFILE",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "WATCHDOG_USEC",
+        "XDG_STATE_HOME",
+    ] {
+        command.env_remove(variable);
+    }
+    command
 }
 
 fn collect(mut source: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {

@@ -8,7 +8,7 @@ use tercel::ech::{ConfigList, Key, Keys, Retry};
 use tercel::pki_types::UnixTime;
 
 use super::fake_store::FakeStore;
-use super::nodes::{Folder, Node, at, set_mode, wait_until};
+use super::nodes::{Folder, Node, PATIENCE, at, set_mode, wait_until};
 use crate::EchKeySet;
 use crate::ech_keys::StoreEchKeys;
 use crate::error::FleetError;
@@ -223,7 +223,7 @@ fn settings(url: &str, folder: &Folder) -> Settings {
 async fn a_node_that_starts_without_the_store_has_its_last_keys() {
     let (fake, folder) = (FakeStore::start(), Folder::new());
     let node = fleet(&fake.url(), &folder);
-    assert!(node.reached(Duration::from_secs(10)).await);
+    assert!(node.reached(PATIENCE).await);
     assert_eq!((node.ech_key_set(), node.state().ech_keys), (None, true));
     let (set, config) = keys(2);
     assert_eq!(node.publish_ech_keys(&set).await.unwrap(), 1);
@@ -271,7 +271,7 @@ async fn saved_keys_that_others_can_write_are_ignored() {
 async fn nodes_read_new_keys_by_themselves() {
     let (fake, folder) = (FakeStore::start(), Folder::new());
     let node = fleet(&fake.url(), &folder);
-    assert!(node.reached(Duration::from_secs(10)).await);
+    assert!(node.reached(PATIENCE).await);
     let publisher = Node::at(&fake.url()).await;
     publisher.ech_keys.write(&keys(1).0).await.unwrap();
     wait_until("the keys are read", || node.ech_key_set() == Some(1)).await;
@@ -297,7 +297,7 @@ async fn keys_of_one_fleet_do_not_replace_those_of_another() {
     // The first fleet has rotated its keys more often than the second one.
     let settings = of_fleet("first", first.url(), &folder, &[6; 32]);
     let before = Fleet::connect(&settings).unwrap();
-    assert!(before.reached(Duration::from_secs(10)).await);
+    assert!(before.reached(PATIENCE).await);
     for _ in 0..2 {
         before.publish_ech_keys(&keys(1).0).await.unwrap();
     }
@@ -331,7 +331,7 @@ async fn other_keys_stay_in_use_until_those_of_the_fleet_are_known() {
     assert!(!node.state().ech_keys && node.ech_key_set().is_none());
     assert_eq!(node.ech_keys().unwrap().retry_configs(), config);
     node.begin();
-    assert!(node.reached(Duration::from_secs(10)).await);
+    assert!(node.reached(PATIENCE).await);
     assert_eq!(node.ech_keys().unwrap().retry_configs(), config);
     assert!(fake.data().is_empty());
     let (set, published) = keys(1);
@@ -345,7 +345,7 @@ async fn other_keys_stay_in_use_until_those_of_the_fleet_are_known() {
     let other = fleet(&second.url(), &other_folder);
     other.follow_ech_keys(&node);
     assert_eq!(other.ech_keys().unwrap().retry_configs(), published);
-    assert!(other.reached(Duration::from_secs(10)).await);
+    assert!(other.reached(PATIENCE).await);
     assert!(other.ech_key_set().is_none() && second.data().is_empty());
 }
 

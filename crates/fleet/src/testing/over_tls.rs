@@ -19,10 +19,10 @@ use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{
     AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex,
 };
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::fake_store::FakeStore;
-use super::nodes::{Folder, LIMIT, wait_until};
+use super::nodes::{Folder, LIMIT, PATIENCE, wait_until};
 use crate::fleet::Fleet;
 use crate::settings::{Settings, StoreSettings, TicketKeys};
 
@@ -30,7 +30,7 @@ pub(super) const VERSIONS: [ProtocolVersion; 2] =
     [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3];
 
 /// A blind time that is short enough for tests to wait for.
-const BLIND: Duration = Duration::from_secs(2);
+pub(super) const BLIND: Duration = Duration::from_secs(2);
 
 /// Whether the nodes share ticket keys or a session store.
 #[derive(Clone, Copy, PartialEq)]
@@ -56,21 +56,20 @@ pub(super) fn settings(url: &str, folder: &Folder, shares: Shares) -> Settings {
 pub(super) struct TlsNode {
     pub(super) fleet: Fleet,
     acceptor: Acceptor,
-    began: Instant,
+    has_ticket_keys: bool,
 }
 
 impl TlsNode {
     pub(super) async fn start(settings: &Settings) -> Self {
-        let began = Instant::now();
         let fleet = Fleet::with_blind_time(settings, BLIND).unwrap();
-        assert!(fleet.reached(Duration::from_secs(20)).await);
+        assert!(fleet.reached(PATIENCE).await);
         let key = PrivateKeyDer::Pkcs8(IDENTITY.key.clone().into());
         let credential = Credential::new(vec![IDENTITY.leaf.clone()], &key).unwrap();
         let config = fleet.apply(ServerConfig::builder().credential(credential)).build().unwrap();
         Self {
             acceptor: Acceptor::new(config).answers(fleet.answers(Answers::new())),
             fleet,
-            began,
+            has_ticket_keys: matches!(settings.ticket_keys, TicketKeys::Store),
         }
     }
 
@@ -143,10 +142,20 @@ impl TlsNode {
         self.ready_to_resume().await;
     }
 
-    /// Waits until new tickets are sealed, and the store was checked several times.
+    /// Waits until new tickets are sealed by a key of the fleet, if this node has such keys.
     pub(super) async fn ready_to_resume(&self) {
         // The first key of a fleet seals only after all nodes have read it.
-        sleep_until(self.began + Duration::from_secs(4)).await;
+        wait_until("tickets", || !self.has_ticket_keys || self.fleet.ticket_key_since().is_some())
+            .await;
+    }
+
+    /// Checks that early data is rejected for the blind time after `lost`, a time before the store
+    /// was available again.
+    pub(super) async fn rejects_early_data_since(&self, lost: Instant, client: &Connector) {
+        let (resumed, early) = self.connect(client, b"early").await;
+        assert!(resumed);
+        let is_over = lost.elapsed() >= BLIND;
+        assert!(early == EarlyData::Rejected || is_over, "{early:?} after {:?}", lost.elapsed());
     }
 }
 
@@ -260,7 +269,7 @@ async fn a_tls12_session_is_removed_after_a_fatal_alert() {
 
 #[tokio::test]
 async fn without_a_store_handshakes_are_full_and_early_data_is_rejected() {
-    for shares in [Shares::Tickets, Shares::Sessions] {
+    let lose_store = async |shares| {
         let (fake, folder) = (FakeStore::start(), Folder::new());
         let node = TlsNode::start(&settings(&fake.url(), &folder, shares)).await;
         node.ready().await;
@@ -276,15 +285,15 @@ async fn without_a_store_handshakes_are_full_and_early_data_is_rejected() {
         // After this time without an answer, the store may be a different store when it answers
         // again.
         tokio::time::sleep(Duration::from_millis(2500)).await;
+        let lost = Instant::now();
         fake.set_unresponsive(false);
         wait_until("connected", || node.fleet.state().store).await;
         node.connect(&client, b"").await;
-        let (resumed, early) = node.connect(&client, b"early").await;
-        assert!(resumed);
-        assert_eq!(early, EarlyData::Rejected, "blind for a while");
+        node.rejects_early_data_since(lost, &client).await;
         wait_until("early data", || node.fleet.state().early_data).await;
         assert_eq!(node.connect(&client, b"early").await, (true, EarlyData::Accepted));
-    }
+    };
+    tokio::join!(Box::pin(lose_store(Shares::Tickets)), Box::pin(lose_store(Shares::Sessions)));
 }
 
 #[tokio::test]

@@ -11,10 +11,11 @@ use tercel::EarlyData;
 use tercel::wire::ProtocolVersion;
 use tercel_harness::ports::free_port;
 use tercel_harness::store::Store;
+use tokio::time::Instant;
 
 use super::nodes::{Folder, Node, wait_until};
 use super::over_tls::{
-    IDENTITY, Shares, TlsNode, a_fatal_alert_removes_the_session, client,
+    BLIND, IDENTITY, Shares, TlsNode, a_fatal_alert_removes_the_session, client,
     clients_resume_everywhere, early_data_is_accepted_once, settings,
 };
 use crate::fleet::Fleet;
@@ -131,23 +132,23 @@ async fn a_session_removed_before_it_arrives_stays_removed() {
     assert_eq!((keys.len(), node.counts().kept), (1, 1));
 }
 
-/// Nodes refuse early data after `disturb`, and then recover by themselves.
-async fn blind_after(disturb: impl AsyncFnOnce(&mut RealStore)) {
+/// Nodes refuse early data after `disturb`, which returns a time before the store was available
+/// again, and then recover by themselves.
+async fn blind_after(disturb: impl AsyncFnOnce(&mut RealStore) -> Instant) {
     let Some(mut real) = RealStore::start(&[]) else { return };
     let folder = Folder::new();
     let (a, b) = pair(&real, &folder, Shares::Tickets).await;
     early_data_is_accepted_once(&a, &b).await;
     let client = client(ProtocolVersion::TLS1_3);
     assert!(!a.connect(&client, b"").await.0);
-    disturb(&mut real).await;
+    let lost = disturb(&mut real).await;
     for node in [&a, &b] {
-        let (resumed, early) = node.connect(&client, b"early").await;
-        assert!(resumed, "the previous keys stay in use");
-        assert_eq!(early, EarlyData::Rejected);
+        // The previous keys stay in use.
+        node.rejects_early_data_since(lost, &client).await;
     }
     for node in [&a, &b] {
         wait_until("connected", || node.fleet.state().store).await;
-        assert_eq!(node.connect(&client, b"early").await.1, EarlyData::Rejected, "blind");
+        node.rejects_early_data_since(lost, &client).await;
     }
     for node in [&a, &b] {
         wait_until("early data", || node.fleet.state().early_data).await;
@@ -160,7 +161,9 @@ async fn blind_after(disturb: impl AsyncFnOnce(&mut RealStore)) {
 async fn nodes_are_blind_after_an_empty_restart() {
     blind_after(async |real| {
         real.store.kill().unwrap();
+        let lost = Instant::now();
         real.store.start_empty().unwrap();
+        lost
     })
     .await;
 }
@@ -172,9 +175,11 @@ async fn nodes_are_blind_after_a_restart_with_an_old_snapshot() {
         let keys: Vec<String> = real.ask(&["KEYS", "*epoch*"]).await;
         assert_eq!(keys.len(), 1);
         real.store.kill().unwrap();
+        let lost = Instant::now();
         real.store.start_with_snapshot().unwrap();
         let restored: Vec<String> = real.ask(&["KEYS", &keys[0]]).await;
         assert_eq!(restored, keys, "the old epoch was restored");
+        lost
     })
     .await;
 }
@@ -182,7 +187,9 @@ async fn nodes_are_blind_after_a_restart_with_an_old_snapshot() {
 #[tokio::test]
 async fn nodes_are_blind_after_a_flush() {
     blind_after(async |real| {
+        let lost = Instant::now();
         real.store.flush().unwrap();
+        lost
     })
     .await;
 }
@@ -193,7 +200,9 @@ async fn a_suspended_server_is_unavailable() {
         real.store.freeze().unwrap();
         // This is longer than the connect time limit, and than the interval of checks.
         tokio::time::sleep(Duration::from_secs(5)).await;
+        let lost = Instant::now();
         real.store.thaw().unwrap();
+        lost
     })
     .await;
 }
@@ -223,6 +232,8 @@ async fn of_nodes_with_different_clock_limits_the_first_admits() {
     differs.store.as_mut().unwrap().clock_difference = Duration::from_secs(6);
     let c = TlsNode::start(&differs).await;
     c.ready_to_resume().await;
+    // Longer than a blind time with several checks of the store.
+    tokio::time::sleep(BLIND + Duration::from_secs(2)).await;
     early_data_is_accepted_once(&a, &b).await;
     let client = client(ProtocolVersion::TLS1_3);
     a.connect(&client, b"").await;

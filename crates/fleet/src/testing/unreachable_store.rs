@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::fake_store::FakeStore;
-use super::nodes::{Folder, LIMIT, Node, wait_until};
+use super::nodes::{Folder, LIMIT, Node, PATIENCE, wait_until};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
 use crate::settings::{Settings, StoreSettings, TicketKeys};
@@ -37,16 +37,19 @@ async fn only_the_requests_in_progress_wait_for_a_slow_store() {
             tokio::spawn(async move { node.sessions.look_up(&[number; 32], false).await })
         })
         .collect();
-    for one in asking {
-        assert_eq!(one.await.unwrap(), None);
-    }
-    assert!(began.elapsed() >= LIMIT && began.elapsed() < 10 * LIMIT, "{:?}", began.elapsed());
+    // They wait at the same time: one after the other, they would take longer than this limit.
+    let all = async {
+        for one in asking {
+            assert_eq!(one.await.unwrap(), None);
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.unwrap();
+    assert!(began.elapsed() >= LIMIT, "{:?}", began.elapsed());
     assert!(!node.store.is_connected());
-    let (asked, began) = (fake.requests(), Instant::now());
+    let asked = fake.requests();
     for number in 0..100 {
         assert_eq!(node.sessions.look_up(&[number; 32], false).await, None);
     }
-    assert!(began.elapsed() < LIMIT, "refused at once");
     assert_eq!(fake.requests(), asked);
     assert_eq!(node.counts().unavailable, 100);
     fake.set_unresponsive(false);
@@ -88,7 +91,7 @@ async fn an_error_of_one_command_keeps_the_connection() {
 async fn a_lost_store_is_reconnected() {
     let (fake, folder) = (FakeStore::start(), Folder::new());
     let fleet = Fleet::connect(&settings(fake.url(), &folder)).unwrap();
-    assert!(fleet.reached(Duration::from_secs(10)).await);
+    assert!(fleet.reached(PATIENCE).await);
     for connected in 2..=4 {
         fake.disconnect_all();
         wait_until("connected again", || fleet.counts().connected >= connected).await;
@@ -167,7 +170,7 @@ async fn the_thread_ends_with_the_last_clone() {
     let (fake, folder) = (FakeStore::start(), Folder::new());
     let fleet = Fleet::connect(&settings(fake.url(), &folder)).unwrap();
     let answers = fleet.answers(tercel_tokio::Answers::new());
-    assert!(fleet.reached(Duration::from_secs(10)).await);
+    assert!(fleet.reached(PATIENCE).await);
     drop(fleet);
     // Background requests continue while `answers` holds the node.
     let asked = fake.requests();

@@ -136,7 +136,7 @@ pub(super) fn answering(answer: &'static [u8]) -> String {
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
         while let Ok((mut socket, _)) = listener.accept() {
-            socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
             let _ = socket.read(&mut [0; 1 << 14]);
             let _ = socket.write_all(answer);
             let _ = socket.shutdown(std::net::Shutdown::Write);
