@@ -4,7 +4,7 @@
 //! with few and with many credentials, application protocols, pre-shared keys and ticket keys. The
 //! work may grow with the list and with the configuration, but not with their product. The work for
 //! an Encrypted ClientHello that no key opens is that of one HPKE operation for each key that has
-//! its identifier.
+//! its identifier. The work for a chain of certificates has a limit.
 //!
 //! There is no test harness: this program runs itself under callgrind, which counts the same
 //! instructions on every machine and under any load, and needs no support in the library. Without
@@ -17,6 +17,7 @@ mod fixtures;
 #[allow(dead_code)]
 mod pair;
 
+mod chains;
 mod configs;
 #[cfg(feature = "ech")]
 mod encrypted;
@@ -114,6 +115,7 @@ fn check() {
     }
     #[cfg(feature = "ech")]
     faults.extend(encrypted::check(&counted));
+    faults.extend(chains::check(&counted));
     assert!(kinds > 30, "only {kinds} kinds of message");
     assert!(faults.is_empty(), "work that is not bounded:\n{}", faults.join("\n"));
     println!("work: {kinds} kinds of message, linear in each list and in the configuration");
@@ -142,6 +144,7 @@ fn report(scales: &[usize]) {
     }
     #[cfg(feature = "ech")]
     encrypted::report(&counted, ordinary);
+    chains::report(&counted, ordinary);
 }
 
 /// Runs this program under callgrind. `None` if callgrind is missing, or if it cannot run this
@@ -163,6 +166,7 @@ fn count(scales: &[usize]) -> Option<Vec<Counted>> {
     let output = Command::new("valgrind")
         .args(["--quiet", "--tool=callgrind", "--collect-atstart=no"])
         .args(["--toggle-collect=work::counted", "--dump-after=work::end_of_case"])
+        .arg("--toggle-collect=work::chains::counted_refusal")
         .arg(format!("--callgrind-out-file={}", folder.join("counted").display()))
         .arg(program)
         .arg("measure")
@@ -210,7 +214,10 @@ fn measure(scales: &[usize]) {
         }
     }
     #[cfg(feature = "ech")]
-    for case in encrypted::cases() {
+    let of_ech = encrypted::cases();
+    #[cfg(not(feature = "ech"))]
+    let of_ech = Vec::new();
+    for case in chains::cases().into_iter().chain(of_ech) {
         (case.run)();
         end_of_case();
         println!("{}\t{}\t{}", case.kind, case.halves, case.scale);
