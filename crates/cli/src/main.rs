@@ -113,7 +113,7 @@ fn main() -> ExitCode {
         Command::Scan(options) => scan::run(&options),
         Command::Ech(options) => ech::run(&options),
         #[cfg(unix)]
-        Command::Proxy(options) => proxy::run(&options),
+        Command::Proxy(options) => return proxy::run(&options),
         Command::Completions(options) => generate::completions(&options, Arguments::command()),
         Command::Man(options) => generate::man(&options, Arguments::command()),
     };

@@ -1,13 +1,17 @@
 //! The command line of `tercel proxy`.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use tercel::crypto::Kernel;
 use tercel_proxy::{CommandLineOptions, Config};
 
-use crate::explain::{print_line, warn};
+use crate::explain::{chain, print_error, print_line, warn};
 use crate::options::{self, List};
 
 /// Terminate TLS and forward connections to a backend
@@ -87,7 +91,23 @@ pub(crate) struct Options {
     check: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+/// Runs the terminator. Its error is printed here, because standard error is a log, whose reader
+/// may have stopped: the process ends all the same.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let Err(error) = serve(options) else { return ExitCode::SUCCESS };
+    let (printed, is_printed) = mpsc::channel();
+    thread::spawn(move || {
+        print_error("tercel:", format_args!("{}", chain(&error)));
+        let _ = printed.send(());
+    });
+    let _ = is_printed.recv_timeout(PRINT_TIME);
+    ExitCode::FAILURE
+}
+
+/// How long the end of the process waits for standard error.
+const PRINT_TIME: Duration = Duration::from_secs(1);
+
+fn serve(options: &Options) -> Result<()> {
     let config = match &options.config {
         Some(file) => Config::load(file)?,
         None => Config::from_options(&options.command_line_options())?,

@@ -329,6 +329,13 @@ impl Fleet {
         State { store, ticket_keys, early_data, ech_keys }
     }
 
+    /// Whether the thread that refreshes shared state has ended, which is a defect: state that
+    /// nodes share becomes outdated.
+    #[must_use]
+    pub fn has_lost_thread(&self) -> bool {
+        self.0.has_lost_thread()
+    }
+
     /// Whether the node has a store.
     #[must_use]
     pub fn has_store(&self) -> bool {

@@ -49,8 +49,9 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<Counters>,
     /// Starts the work of the thread.
     begin: Arc<Notify>,
-    /// Ends the thread when dropped, which happens when the node is dropped.
-    _stop: oneshot::Sender<()>,
+    /// Ends the thread when dropped, which happens when the node is dropped. `None` if there is no
+    /// thread.
+    stop: Option<oneshot::Sender<()>>,
 }
 
 impl Node {
@@ -72,7 +73,6 @@ impl Node {
             }
             _ => None,
         };
-        let (stop, stopped) = oneshot::channel();
         let mut node = Node {
             store: None,
             tickets,
@@ -88,7 +88,7 @@ impl Node {
             blind,
             counters,
             begin: Arc::default(),
-            _stop: stop,
+            stop: None,
         };
         let store_task =
             settings.store.as_ref().map(|s| node.add_store(settings, s)).transpose()?;
@@ -98,14 +98,14 @@ impl Node {
             node.removal_queue = Some(queue);
             removal_task = Some(task);
         }
-        run(
-            store_task,
-            node.ticket_key_file.clone(),
-            removal_task,
-            Arc::clone(&node.begin),
-            stopped,
-        )?;
+        let file = node.ticket_key_file.clone();
+        node.stop = run(store_task, file, removal_task, Arc::clone(&node.begin))?;
         Ok(node)
+    }
+
+    /// Whether the thread has ended before the node.
+    pub(crate) fn has_lost_thread(&self) -> bool {
+        self.stop.as_ref().is_some_and(oneshot::Sender::is_closed)
     }
 
     /// Starts the work of the thread. Further calls have no effect.
@@ -184,17 +184,18 @@ impl Node {
     }
 }
 
-/// Starts the thread. Its work begins when `begin` is notified, and ends when `stopped` resolves.
+/// Starts the thread, if there is work for one. Its work begins when `begin` is notified, and ends
+/// when the returned sender is dropped.
 fn run(
     store: Option<StoreTask>,
     file: Option<Arc<TicketKeyFile>>,
     removal_task: Option<RemovalTask>,
     begin: Arc<Notify>,
-    stopped: oneshot::Receiver<()>,
-) -> Result<(), FleetError> {
+) -> Result<Option<oneshot::Sender<()>>, FleetError> {
     if store.is_none() && file.is_none() {
-        return Ok(());
+        return Ok(None);
     }
+    let (stop, stopped) = oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -225,5 +226,5 @@ fn run(
     };
     let thread = std::thread::Builder::new().name("tercel-fleet".to_owned());
     thread.spawn(move || runtime.block_on(work)).map_err(FleetError::Thread)?;
-    Ok(())
+    Ok(Some(stop))
 }

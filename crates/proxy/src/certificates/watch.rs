@@ -12,6 +12,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -92,13 +93,24 @@ impl Watch {
         let mut watcher = Watcher::new(watched);
         let run = move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-                if let Some(changes) = watcher.poll() {
-                    changed(&changes);
+                // A file that causes a panic must not end the reloads of the others.
+                let poll = AssertUnwindSafe(|| {
+                    if let Some(changes) = watcher.poll() {
+                        changed(&changes);
+                    }
+                });
+                if catch_unwind(poll).is_err() {
+                    tracing::error!("reload of changed files failed; trying again");
                 }
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Whether the thread has ended by itself, which is a defect.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 }
 
@@ -106,7 +118,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic was already printed by the thread itself.
+            // A panic was already logged by the thread itself.
             let _ = thread.join();
         }
     }
@@ -237,6 +249,36 @@ mod tests {
         assert!(watcher.poll().is_none(), "it is being written");
         assert_eq!(watcher.poll().unwrap().replaced.len(), 1);
         assert!(watcher.poll().is_none());
+    }
+
+    /// Files of which the first reload panics.
+    struct PanicsOnce(std::sync::atomic::AtomicBool);
+
+    impl Watched for PanicsOnce {
+        type Changes = ();
+
+        fn snapshot(&self) -> Snapshot {
+            Snapshot::new()
+        }
+
+        fn reload(&self) -> Option<()> {
+            assert!(self.0.swap(true, std::sync::atomic::Ordering::Relaxed), "on purpose");
+            Some(())
+        }
+
+        fn has_problems(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn reload_that_panics_is_repeated() {
+        let (sender, receiver) = mpsc::channel();
+        let files = Arc::new(PanicsOnce(false.into()));
+        let changed = move |(): &()| sender.send(()).unwrap();
+        let watch = Watch::start_for("x", files, Duration::from_millis(1), changed).unwrap();
+        receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(!watch.has_ended());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::backend::endpoint::BackendStream;
+use crate::observability::logs::LogKind;
 use crate::observability::metrics::labels::BackendFailure;
 use crate::worker::{WorkerConfig, WorkerContext};
 
@@ -39,7 +40,8 @@ impl BackendConnector {
                 Err(error) => {
                     round_robin.mark_failed(at);
                     self.worker.shard.backend_failed(BackendFailure::of(&error));
-                    if let Some(suppressed) = self.worker.log_limit.admit(started) {
+                    let limits = &self.worker.log_limits;
+                    if let Some(suppressed) = limits.admit(LogKind::Backend, started) {
                         let client = self.client;
                         tracing::warn!(
                             %client,

@@ -26,7 +26,8 @@ use crate::connection::backend_connect::BackendConnector;
 use crate::connection::client_hello::{PassthroughHello, Selected, StartedHandshake};
 use crate::connection::early_data::{BackendState, EarlyDataBackend, EarlyExchangeResult};
 use crate::connection::ech_front::Opened;
-use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal};
+use crate::observability::logs::LogKind;
+use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal, HandshakeFailure};
 use crate::relay::passthrough::PassthroughConnection;
 use crate::relay::proxied_connection::{CloseReason, ProxiedConnection};
 use crate::worker::connection_limits::Permit;
@@ -135,7 +136,7 @@ impl AcceptedConnection {
                 Ok(read) => addresses = read,
                 Err(error) => {
                     self.worker.shard.refused(ConnectionRefusal::ProxyHeader);
-                    self.log_failure(&error, "PROXY header rejected");
+                    self.log_failure(LogKind::ProxyHeader, &error, "PROXY header rejected");
                     return None;
                 }
             }
@@ -249,7 +250,8 @@ impl AcceptedConnection {
 
     fn fail_handshake(&self, error: &io::Error) {
         self.worker.shard.handshake_failed(error);
-        self.log_failure(error, "handshake failed");
+        let kind = LogKind::Handshake(HandshakeFailure::of(error));
+        self.log_failure(kind, error, "handshake failed");
     }
 
     /// Applies the settings of the route that the handshake selected.
@@ -333,8 +335,8 @@ impl AcceptedConnection {
         }
     }
 
-    fn log_failure(&self, error: &io::Error, what: &str) {
-        if let Some(suppressed) = self.worker.log_limit.admit(Instant::now()) {
+    fn log_failure(&self, kind: LogKind, error: &io::Error, what: &str) {
+        if let Some(suppressed) = self.worker.log_limits.admit(kind, Instant::now()) {
             tracing::info!(client = %self.client, %error, suppressed, "{what}");
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use tercel_tokio::AcceptBackoff;
@@ -14,6 +14,7 @@ use tokio::net::TcpStream;
 
 use super::socket::BACKLOG;
 use crate::connection::{self, AcceptedConnection};
+use crate::observability::logs::LogKind;
 use crate::system::file_limit::DescriptorReserve;
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerContext};
@@ -108,7 +109,7 @@ fn start_connection(
 /// Waits after a failure for lack of file descriptors or memory, until closing connections may
 /// have freed some.
 async fn pause_after_error(worker: &WorkerContext, error: &io::Error, wait: Duration) {
-    if let Some(suppressed) = worker.log_limit.admit(std::time::Instant::now()) {
+    if let Some(suppressed) = worker.log_limits.admit(LogKind::Accept, Instant::now()) {
         tracing::error!(%error, suppressed, "accept failed; retrying");
     }
     tokio::time::sleep(wait).await;

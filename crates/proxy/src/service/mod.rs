@@ -10,18 +10,22 @@ pub(crate) mod worker_thread;
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::crypto::hash_lanes;
 use tercel::fips::fips_module;
+use tercel_fleet::Fleet;
+use tokio::time::MissedTickBehavior;
 
+use crate::certificates::watch::Watch;
 use crate::config::Config;
 use crate::observability::admin::{self, Health};
 use crate::observability::logs;
 use crate::system::signals::{Signal, Signals};
 use crate::system::{notify, privileges, socket_activation};
 use certificate_watch::{stop_watches, watch};
-use proxy::BoundProxy;
+use proxy::{BoundProxy, Proxy};
 use rejected_signatures::RejectedSignatures;
 use reload::Reload;
 use startup::{bind_admin, kernel_states, log_warnings, raise_file_limit};
@@ -36,13 +40,13 @@ use watchdog::Watchdog;
 ///
 /// The reason why the process cannot serve, in one line.
 pub fn run(config: Config) -> Result<()> {
-    let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
-    let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
-    logs::start(format, level).context("cannot initialize logging")?;
-    // This is set before any thread starts, because a thread inherits the setting from the thread
-    // that starts it.
+    // These two come before any thread starts: a thread inherits the setting from the thread that
+    // starts it, and environment variables are removed.
     privileges::forbid_new_privileges().context("cannot set no_new_privs")?;
     let inherited = socket_activation::inherited_listeners()?;
+    let format = if config.log.json { logs::Format::Json } else { logs::Format::Text };
+    let level = logs::level(&config.log.level).map_err(|reason| anyhow!(reason))?;
+    let logging = logs::start(format, level).context("cannot initialize logging")?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
     raise_file_limit(&config);
     log_warnings(&config);
@@ -61,23 +65,27 @@ pub fn run(config: Config) -> Result<()> {
         tracing::warn!("running as root; set `user` to drop privileges");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(supervise(bound, admin));
+    let ended = runtime.block_on(supervise(bound, admin, &logging));
     // A reload may still be running; its result is not needed.
     runtime.shutdown_background();
     ended
 }
 
-/// Runs the process: handles signals, reloads, the watchdog and exits of workers.
-async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> {
-    let mut signals = Signals::new().context("cannot install signal handlers")?;
-    let mut proxy = bound.start()?;
+/// Runs the process: handles signals, reloads, the watchdog and exits of threads.
+async fn supervise(
+    bound: BoundProxy,
+    admin: Option<TcpListener>,
+    logging: &logs::Logging,
+) -> Result<()> {
+    let signals = Signals::new().context("cannot install signal handlers")?;
+    let proxy = bound.start()?;
     let health = Health::new();
     if let Some(listener) = admin {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (metrics, health) = (Arc::clone(proxy.metrics()), Arc::clone(&health));
         tokio::spawn(admin::serve(listener, metrics, health));
     }
-    let mut watches = watch(proxy.metrics(), &proxy.certificates(), proxy.ech_files().as_ref());
+    let watches = watch(proxy.metrics(), &proxy.certificates(), proxy.ech_files().as_ref());
     let threads = proxy.config().workers;
     health.serving(proxy.addresses().len().saturating_mul(threads));
     tracing::info!(hash_lanes = ?hash_lanes(), kernels = %kernel_states(), "started");
@@ -88,58 +96,111 @@ async fn supervise(bound: BoundProxy, admin: Option<TcpListener>) -> Result<()> 
         tracing::info!(listener = %address, threads, "listening");
     }
     notify::ready();
-    let mut watchdog = Watchdog::new();
-    let mut rejected_signatures = RejectedSignatures::new();
-    let mut reload = Reload::default();
-    let mut draining = false;
-    loop {
-        tokio::select! {
-            () = watchdog.tick() => watchdog::keep_alive(proxy.unresponsive_workers()),
-            () = rejected_signatures.tick() => rejected_signatures.report(),
-            Some(step) = reload.step() => {
-                if reload.proceed(step, &mut proxy, &mut watches) {
-                    notify::ready();
+    Supervisor { proxy, health, watches, reload: Reload::default(), draining: false }
+        .run(signals, logging)
+        .await
+}
+
+/// The process while it serves and drains.
+struct Supervisor {
+    proxy: Proxy,
+    health: Arc<Health>,
+    watches: Vec<Watch>,
+    reload: Reload,
+    draining: bool,
+}
+
+impl Supervisor {
+    async fn run(mut self, mut signals: Signals, logging: &logs::Logging) -> Result<()> {
+        let mut watchdog = Watchdog::new();
+        let mut rejected_signatures = RejectedSignatures::new();
+        let mut thread_checks = tokio::time::interval(THREAD_CHECK_INTERVAL);
+        thread_checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut lost_thread = None;
+        loop {
+            tokio::select! {
+                () = watchdog.tick() => watchdog::keep_alive(self.proxy.unresponsive_workers()),
+                () = rejected_signatures.tick() => rejected_signatures.report(),
+                _ = thread_checks.tick(), if !self.draining => {
+                    lost_thread = ended_thread(logging, &self.proxy, &self.watches);
+                    if let Some(thread) = lost_thread {
+                        self.health.thread_lost();
+                        self.drain_without(thread);
+                    }
                 }
-            }
-            more = proxy.thread_ended() => {
-                if !more {
-                    return proxy.wait();
+                Some(step) = self.reload.step() => {
+                    if self.reload.proceed(step, &mut self.proxy, &mut self.watches) {
+                        notify::ready();
+                    }
                 }
-                if !draining {
-                    // The service manager restarts the whole process.
-                    tracing::error!("worker thread exited unexpectedly; draining");
-                    health.listener_lost();
-                    draining = true;
-                    reload = Reload::default();
-                    stop_watches(&mut watches);
-                    proxy.drain();
+                more = self.proxy.thread_ended() => {
+                    if !more {
+                        self.proxy.wait()?;
+                        return match lost_thread {
+                            None => Ok(()),
+                            Some(thread) => Err(anyhow!("thread `{thread}` exited unexpectedly")),
+                        };
+                    }
+                    if !self.draining {
+                        self.health.listener_lost();
+                        self.drain_without("worker");
+                    }
                 }
-            }
-            signal = signals.next() => match signal {
-                Signal::Reload if !draining => {
-                    notify::reloading();
-                    reload.begin(&proxy, &mut watches);
-                }
-                Signal::Reload => tracing::warn!("reload ignored during shutdown"),
-                Signal::Drain if !draining => {
-                    draining = true;
-                    reload = Reload::default();
-                    stop_watches(&mut watches);
-                    health.draining();
-                    notify::stopping();
-                    notify::extend_timeout(proxy.config().drain);
-                    let connections = proxy.connections();
-                    tracing::info!(connections, "draining; no new connections are accepted");
-                    proxy.drain();
-                }
-                Signal::Drain | Signal::Stop => {
-                    tracing::info!(connections = proxy.connections(), "stopping immediately");
-                    proxy.stop();
-                    reload = Reload::default();
-                    stop_watches(&mut watches);
-                    draining = true;
-                }
+                signal = signals.next() => self.handle(signal),
             }
         }
     }
+
+    fn handle(&mut self, signal: Signal) {
+        match signal {
+            Signal::Reload if !self.draining => {
+                notify::reloading();
+                self.reload.begin(&self.proxy, &mut self.watches);
+            }
+            Signal::Reload => tracing::warn!("reload ignored during shutdown"),
+            Signal::Drain if !self.draining => {
+                self.health.draining();
+                notify::stopping();
+                notify::extend_timeout(self.proxy.config().drain);
+                let connections = self.proxy.connections();
+                tracing::info!(connections, "draining; no new connections are accepted");
+                self.end_reloads();
+                self.proxy.drain();
+            }
+            Signal::Drain | Signal::Stop => {
+                tracing::info!(connections = self.proxy.connections(), "stopping immediately");
+                self.proxy.stop();
+                self.end_reloads();
+            }
+        }
+    }
+
+    /// Drains because a thread has ended that the process needs. The service manager starts the
+    /// process again.
+    fn drain_without(&mut self, thread: &str) {
+        tracing::error!(thread, "thread exited unexpectedly; draining");
+        self.end_reloads();
+        self.proxy.drain();
+    }
+
+    fn end_reloads(&mut self) {
+        self.draining = true;
+        self.reload = Reload::default();
+        stop_watches(&mut self.watches);
+    }
 }
+
+/// The name of a thread, other than a worker, that has ended although it is needed.
+fn ended_thread(logging: &logs::Logging, proxy: &Proxy, watches: &[Watch]) -> Option<&'static str> {
+    let has_lost_thread = |fleet: Fleet| fleet.has_lost_thread();
+    [
+        (logging.has_ended(), "log"),
+        (watches.iter().any(Watch::has_ended), "certificates"),
+        (proxy.fleet().is_some_and(has_lost_thread), "tercel-fleet"),
+    ]
+    .into_iter()
+    .find_map(|(ended, name)| ended.then_some(name))
+}
+
+/// Interval of checks whether a thread has ended.
+const THREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! Reloads. Files are read and names resolved on other threads, so that signals are handled
 //! meanwhile.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use tokio::task::{JoinSet, spawn_blocking};
@@ -100,15 +101,21 @@ impl Reload {
             // Dropping the old watches waits for a poll in progress, so that the poll does not
             // report the old state later.
             drop(before);
-            for certificates in &all {
-                let changes = certificates.reload();
-                changes.log();
-                counted.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
-            }
-            if let Some(ech) = &ech {
-                if let Some(change) = ech.reload() {
-                    certificate_watch::publish_ech(&counted, ech, &change);
+            let reload = AssertUnwindSafe(|| {
+                for certificates in &all {
+                    let changes = certificates.reload();
+                    changes.log();
+                    counted.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
                 }
+                if let Some(ech) = &ech {
+                    if let Some(change) = ech.reload() {
+                        certificate_watch::publish_ech(&counted, ech, &change);
+                    }
+                }
+            });
+            // Also after a panic, the files are watched.
+            if catch_unwind(reload).is_err() {
+                tracing::error!("reload failed");
             }
             Step::Files(certificate_watch::watch(&counted, &all, ech.as_ref()))
         });

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::active_config::{ActiveConfig, ActiveListener};
 use crate::backend::round_robin::RoundRobin;
 use crate::config::Timeouts;
-use crate::observability::logs::LogRateLimit;
+use crate::observability::logs::LogLimits;
 use crate::observability::metrics::Shard;
 use connection_limits::{ConnectionCounts, ConnectionLimits, WorkerCounts};
 use idle_timer::IdleTimers;
@@ -24,8 +24,8 @@ pub(crate) struct WorkerContext {
     pub(crate) shard: Arc<Shard>,
     pub(crate) counts: Rc<WorkerCounts>,
     pub(crate) idle_timers: Rc<IdleTimers>,
-    /// The rate limit of log events about failed handshakes, backends and accepts.
-    pub(crate) log_limit: LogRateLimit,
+    /// The rate limits of log events about single connections.
+    pub(crate) log_limits: LogLimits,
     draining: Cell<bool>,
     /// Notified when a drain begins.
     pub(crate) drain: Notify,
@@ -39,9 +39,6 @@ pub(crate) struct WorkerConfig {
     /// The load balancing state of each listener and route.
     round_robin: Vec<Vec<RoundRobin>>,
 }
-
-/// The maximum number of rate-limited log lines per second and worker.
-const LOG_LINES_PER_SECOND: u32 = 10;
 
 impl WorkerConfig {
     fn new(active: Arc<ActiveConfig>) -> Rc<Self> {
@@ -81,7 +78,7 @@ impl WorkerContext {
             config: RefCell::new(WorkerConfig::new(active)),
             shard,
             counts: Rc::new(WorkerCounts(counts)),
-            log_limit: LogRateLimit::new(LOG_LINES_PER_SECOND),
+            log_limits: LogLimits::default(),
             draining: Cell::new(false),
             drain: Notify::new(),
             connections: Cell::new(0),

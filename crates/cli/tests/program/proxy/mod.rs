@@ -2,6 +2,7 @@
 //! configurations.
 
 mod ending;
+mod logging;
 mod refused;
 mod reload;
 

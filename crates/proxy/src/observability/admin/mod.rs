@@ -47,6 +47,7 @@ pub struct Health {
 
 const SERVING: u8 = 1;
 const DRAINING: u8 = 2;
+const THREAD_LOST: u8 = 3;
 
 impl Health {
     /// Creates the state of a process that is starting.
@@ -68,6 +69,11 @@ impl Health {
         let _ = self.listening.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
+    /// Records that a thread has ended that the process needs.
+    pub fn thread_lost(&self) {
+        self.phase.store(THREAD_LOST, Ordering::Release);
+    }
+
     /// Records that the process is draining: load balancers should send new connections elsewhere.
     pub fn draining(&self) {
         self.phase.store(DRAINING, Ordering::Release);
@@ -77,7 +83,8 @@ impl Health {
     ///
     /// # Errors
     ///
-    /// Before [`Health::serving`], after [`Health::draining`], and if a listener has failed.
+    /// Before [`Health::serving`], after [`Health::draining`], and if a listener or a thread has
+    /// failed.
     pub fn check(&self) -> Result<String, String> {
         // The phase is loaded first: the listener counts were stored before it became SERVING.
         let phase = self.phase.load(Ordering::Acquire);
@@ -89,6 +96,7 @@ impl Health {
             }
             SERVING => Ok("serving\n".to_owned()),
             DRAINING => Err("draining\n".to_owned()),
+            THREAD_LOST => Err("a thread exited unexpectedly\n".to_owned()),
             _ => Err("starting\n".to_owned()),
         }
     }

@@ -70,6 +70,9 @@ async fn health_follows_the_process_state() {
     );
     server.health.serving(2);
     assert_eq!(status(&server.get("/healthz").await), "200");
+    server.health.thread_lost();
+    let response = server.get("/healthz").await;
+    assert!(status(&response) == "503" && response.contains("a thread exited"), "{response}");
     server.health.draining();
     let response = server.get("/healthz").await;
     assert!(status(&response) == "503" && response.ends_with("draining\n"), "{response}");

@@ -18,6 +18,8 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 use tercel_fleet::Fleet;
 
+use crate::observability::logs;
+
 use super::histogram::{BOUNDS, Histogram};
 use super::labels::{
     ALERTS, AcceptFailure, BackendFailure, ConnectionRefusal, EchResult, HandshakeFailure,
@@ -48,6 +50,7 @@ struct Totals {
     fleet: Option<Fleet>,
     open: u64,
     rejected_signatures: u64,
+    dropped_log_lines: u64,
     /// The sum of all shards.
     sum: Box<Shard>,
 }
@@ -63,6 +66,7 @@ impl Totals {
             fleet: metrics.fleet(),
             open: metrics.open_connections(),
             rejected_signatures: rejected_rsa_signatures(),
+            dropped_log_lines: logs::dropped_lines(),
             sum,
         }
     }
@@ -91,7 +95,9 @@ impl Totals {
             &unix_seconds(self.started),
         )?;
         let help = "RSA signatures that were computed wrongly, discarded, and computed again.";
-        counter(to, "tercel_rejected_signatures", help, None, self.rejected_signatures)
+        counter(to, "tercel_rejected_signatures", help, None, self.rejected_signatures)?;
+        let help = "Log lines that could not be written.";
+        counter(to, "tercel_log_lines_dropped", help, None, self.dropped_log_lines)
     }
 
     fn connections(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -15,20 +15,30 @@
 //! | `received`, `sent` | plaintext bytes from and to the client |
 //! | `milliseconds` | duration |
 //! | `error` | the error |
-//! | `suppressed` | rate-limited events of this worker omitted since the last one logged |
+//! | `suppressed` | events of this kind and worker omitted since the last one logged |
 //!
 //! Keys, tickets, session IDs and plaintext are never logged. Values that a client chooses
 //! (`server_name`, `alpn`) must be recorded in `Debug` format (`?name`), which escapes control
 //! characters, so that no client can inject a log line.
 //!
-//! Events that clients can cause at will are rate limited by [`LogRateLimit`].
+//! Events that clients can cause at will are rate limited by [`LogRateLimit`], each kind separately.
+//!
+//! A thread that logs never waits: lines go through a queue to a thread that writes them.
+
+mod queue;
+mod rate_limit;
 
 use std::io::{self, IsTerminal};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
+
+use queue::{LogQueue, QueueWriter};
+pub use rate_limit::LogRateLimit;
+pub(crate) use rate_limit::{LogKind, LogLimits};
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,15 +74,68 @@ pub fn level(text: &str) -> Result<LevelFilter, String> {
     level.ok_or_else(|| format!("unknown log level `{text}`: must be one of {}", known.join(", ")))
 }
 
-/// Initializes logging to standard error.
+/// Logging of the process. When dropped, it waits for lines that are not written yet, for a second
+/// at most.
+#[derive(Debug)]
+#[must_use = "the last lines may be lost if it is not kept until the end"]
+pub struct Logging {
+    queue: Arc<LogQueue>,
+    thread: JoinHandle<()>,
+}
+
+/// The queue of the process, for [`dropped_lines`].
+static QUEUE: OnceLock<Arc<LogQueue>> = OnceLock::new();
+
+/// How long the end of the process waits for standard error.
+const FLUSH_TIME: Duration = Duration::from_secs(1);
+
+/// Initializes logging to standard error, which a thread of its own writes.
+///
+/// Panics are logged, too: the standard library would write to standard error and might wait for
+/// its reader.
 ///
 /// # Errors
 ///
-/// If logging is initialized already.
-pub fn start(format: Format, level: LevelFilter) -> io::Result<()> {
+/// If logging is initialized already, or the thread cannot be started.
+pub fn start(format: Format, level: LevelFilter) -> io::Result<Logging> {
+    let (queue, thread) = LogQueue::start(io::stderr())?;
+    let writer = QueueWriter(Arc::clone(&queue));
     let colours = io::stderr().is_terminal();
-    tracing::subscriber::set_global_default(subscriber(format, level, colours, io::stderr))
-        .map_err(io::Error::other)
+    tracing::subscriber::set_global_default(subscriber(format, level, colours, writer))
+        .map_err(io::Error::other)?;
+    let _ = QUEUE.set(Arc::clone(&queue));
+    std::panic::set_hook(Box::new(log_panic));
+    Ok(Logging { queue, thread })
+}
+
+/// The number of log lines that could not be written, or found no room in the queue.
+#[must_use]
+pub fn dropped_lines() -> u64 {
+    QUEUE.get().map_or(0, |queue| queue.dropped())
+}
+
+impl Logging {
+    /// Whether the thread that writes has ended, which is a defect.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        self.queue.flush(FLUSH_TIME);
+    }
+}
+
+fn log_panic(info: &std::panic::PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let thread = thread.name().unwrap_or("unnamed");
+    let location = info.location().map(tracing::field::display);
+    let payload = info.payload();
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let reason = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    tracing::error!(thread, location, reason, "panic");
 }
 
 fn subscriber<W>(
@@ -84,7 +147,11 @@ fn subscriber<W>(
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let common = tracing_subscriber::fmt().with_max_level(level).with_writer(writer);
+    // The subscriber would report its own errors with a macro that panics if it cannot write.
+    let common = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(writer)
+        .log_internal_errors(false);
     match format {
         Format::Text => Box::new(common.with_ansi(colours).finish()),
         Format::Json => Box::new(
@@ -98,70 +165,6 @@ where
         ),
     }
 }
-
-/// A rate limit that admits the first events of each second and counts the suppressed ones.
-///
-/// Each worker has one limit for all its rate-limited events, so no cache line is contended. The
-/// number of suppressed events is returned with the first event of a later second, or by
-/// [`LogRateLimit::take_suppressed`].
-#[derive(Debug)]
-pub struct LogRateLimit {
-    per_second: u32,
-    start: Instant,
-    /// The current second since `start` (high half), and the events in that second (low half).
-    window: AtomicU64,
-    suppressed: AtomicU64,
-}
-
-impl LogRateLimit {
-    /// Admits `per_second` events per second.
-    #[must_use]
-    pub fn new(per_second: u32) -> Self {
-        Self::starting(per_second, Instant::now())
-    }
-
-    fn starting(per_second: u32, start: Instant) -> Self {
-        Self { per_second, start, window: AtomicU64::new(0), suppressed: AtomicU64::new(0) }
-    }
-
-    /// Admits or suppresses an event. Returns the number of events suppressed since the last
-    /// admitted event, or `None` if this event is suppressed.
-    #[must_use]
-    pub fn admit(&self, now: Instant) -> Option<u64> {
-        let second = self.second(now);
-        let next = |window: u64| {
-            let (of, seen) = (window >> 32, window & COUNT);
-            let seen = if of == second { seen.saturating_add(1).min(COUNT) } else { 1 };
-            Some((second << 32) | seen)
-        };
-        let before = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        // The closure always returns `Some`, so the previous value is returned in both cases.
-        let before = before.unwrap_or_else(|before| before);
-        let seen = if before >> 32 == second { before & COUNT } else { 0 };
-        if seen < u64::from(self.per_second) {
-            return Some(self.suppressed.swap(0, Ordering::Relaxed));
-        }
-        self.suppressed.fetch_add(1, Ordering::Relaxed);
-        None
-    }
-
-    /// Returns the number of events that were suppressed in past seconds, if any, and resets it. A
-    /// caller can thus log the number even if no further event occurs.
-    #[must_use]
-    pub fn take_suppressed(&self, now: Instant) -> Option<u64> {
-        if self.window.load(Ordering::Relaxed) >> 32 == self.second(now) {
-            return None;
-        }
-        Some(self.suppressed.swap(0, Ordering::Relaxed)).filter(|suppressed| *suppressed > 0)
-    }
-
-    /// The second of `now` since `start`, truncated to 32 bits, which wrap around after 136 years.
-    fn second(&self, now: Instant) -> u64 {
-        now.checked_duration_since(self.start).unwrap_or(Duration::ZERO).as_secs() & COUNT
-    }
-}
-
-const COUNT: u64 = u32::MAX as u64;
 
 #[cfg(test)]
 mod tests {
@@ -227,50 +230,5 @@ mod tests {
         assert!(level("loud").unwrap_err().contains("debug"));
         assert_eq!("json".parse(), Ok(Format::Json));
         assert!("xml".parse::<Format>().unwrap_err().contains("xml"));
-    }
-
-    #[test]
-    fn excess_events_of_a_second_are_counted() {
-        let start = Instant::now();
-        let limit = LogRateLimit::starting(3, start);
-        let at = |milliseconds| start + Duration::from_millis(milliseconds);
-        let admitted: Vec<_> = (0..10).map(|each| limit.admit(at(each))).collect();
-        assert_eq!(admitted.iter().flatten().count(), 3);
-        assert_eq!(limit.take_suppressed(at(999)), None, "the second is not over");
-        assert_eq!(limit.admit(at(1000)), Some(7));
-        assert_eq!(limit.admit(at(1001)), Some(0));
-        assert_eq!(limit.take_suppressed(at(2000)), None, "nothing was left out since");
-    }
-
-    #[test]
-    fn suppressed_count_is_reported_after_the_flood() {
-        let start = Instant::now();
-        let limit = LogRateLimit::starting(1, start);
-        for _ in 0..1000 {
-            let _ = limit.admit(start);
-        }
-        let later = start + Duration::from_secs(5);
-        assert_eq!(limit.take_suppressed(later), Some(999));
-        assert_eq!(limit.take_suppressed(later), None);
-        assert_eq!(limit.admit(later), Some(0));
-    }
-
-    #[test]
-    fn limit_of_zero_admits_nothing() {
-        let limit = LogRateLimit::new(0);
-        assert_eq!(limit.admit(Instant::now()), None);
-    }
-
-    #[test]
-    fn rate_limit_is_shared_between_threads() {
-        let start = Instant::now();
-        let limit = LogRateLimit::starting(10, start);
-        let admitted: usize = std::thread::scope(|scope| {
-            let each = || (0..1000).filter_map(|_| limit.admit(start)).count();
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(each)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-        });
-        assert_eq!(admitted, 10);
-        assert_eq!(limit.take_suppressed(start + Duration::from_secs(1)), Some(3990));
     }
 }
