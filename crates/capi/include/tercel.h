@@ -977,7 +977,8 @@ typedef uint64_t tercel_rejection;
 // A certificate is signed with an algorithm that is unknown or disabled.
 #define TERCEL_REFUSED_UNSUPPORTED_SIGNATURE_ALGORITHM (TERCEL_CLASS_REFUSED | 13)
 
-// A key is of an unknown kind, or an issuer's key is of a kind that cannot make the signature.
+// A key is of an unknown kind, an EC key does not name its curve, or an issuer's key is of a kind
+// that cannot make the signature.
 #define TERCEL_REFUSED_UNSUPPORTED_KEY (TERCEL_CLASS_REFUSED | 14)
 
 // The leaf's key usage does not allow its key to sign a handshake.
@@ -1012,7 +1013,8 @@ typedef uint64_t tercel_rejection;
 // The issuer of a certificate is not a CA certificate.
 #define TERCEL_REFUSED_END_ENTITY_USED_AS_CA (TERCEL_CLASS_REFUSED | 24)
 
-// The extended key usage does not allow the certificate to authenticate a server, or a client.
+// The extended key usage of a certificate, or of the trusted authority's own certificate, does not
+// allow it to authenticate a server, or a client.
 #define TERCEL_REFUSED_NOT_FOR_THIS_USAGE (TERCEL_CLASS_REFUSED | 25)
 
 // A name violates an issuer's name constraints.
@@ -1066,6 +1068,16 @@ typedef uint64_t tercel_rejection;
 
 // Any other error of path building.
 #define TERCEL_REFUSED_OTHER (TERCEL_CLASS_REFUSED | 41)
+
+// The issuer of a certificate is a CA certificate whose key usage does not allow its key to sign
+// certificates (RFC 5280 6.1.4 n).
+#define TERCEL_REFUSED_ISSUER_MAY_NOT_CERTIFY (TERCEL_CLASS_REFUSED | 42)
+
+// The trusted authority's own certificate has expired.
+#define TERCEL_REFUSED_AUTHORITY_EXPIRED (TERCEL_CLASS_REFUSED | 43)
+
+// The trusted authority's own certificate is not yet valid.
+#define TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID (TERCEL_CLASS_REFUSED | 44)
 
 // A failure without a code of its own.
 #define TERCEL_INTERNAL_OTHER (TERCEL_CLASS_INTERNAL | 255)
@@ -1319,6 +1331,9 @@ typedef uint64_t tercel_rejection;
 
 // A list of protocol names has not the form of RFC 7301 3.1.
 #define TERCEL_CONFIG_BAD_PROTOCOL_LIST (TERCEL_CLASS_CONFIG | 644)
+
+// The certificate, or each certificate of the file or of the system, is not an authority's.
+#define TERCEL_CONFIG_NOT_AN_AUTHORITY (TERCEL_CLASS_CONFIG | 645)
 
 // The file has no section of the requested kind.
 #define TERCEL_CONFIG_PEM_NOTHING_FOUND (TERCEL_CLASS_CONFIG | 769)
@@ -1849,11 +1864,14 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  const char *explanation,
                                  size_t explanation_len);
 
-// Creates a set with all certificates of a PEM file.
+// Creates a set with the certificates of a PEM file that are authorities'. A self-issued certificate
+// that is not an authority's is trusted only as itself; others are left out. If nothing is left,
+// the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables
-// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read are skipped.
+// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read or
+// are not authorities' are skipped.
 tercel_status tercel_roots_system(const struct tercel_roots **roots);
 
 // Adds a reference to a set, which tercel_roots_release removes. Returns its argument.

@@ -21,7 +21,9 @@ impl Roots {
     }
 }
 
-/// Creates a set with all certificates of a PEM file.
+/// Creates a set with the certificates of a PEM file that are authorities'. A self-issued certificate
+/// that is not an authority's is trusted only as itself; others are left out. If nothing is left,
+/// the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_from_pem(
     pem: *const u8,
@@ -40,7 +42,8 @@ pub unsafe extern "C" fn tercel_roots_from_pem(
 }
 
 /// Creates a set with the authorities of the operating system. The environment variables
-/// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read are skipped.
+/// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read or
+/// are not authorities' are skipped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_system(roots: *mut *const Roots) -> Status {
     // SAFETY: the caller's duty.

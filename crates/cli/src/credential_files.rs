@@ -99,10 +99,24 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
     let mut roots = Roots::new();
     let pem = read(file)?;
     match roots.add_pem(&pem) {
-        Err(RootsError::Pem(error)) => Err(wrong(file, &pem, AUTHORITY, error)),
-        other => other.map(|_| roots).with_context(|| display_name(file)),
+        Err(RootsError::Pem(error)) => return Err(wrong(file, &pem, AUTHORITY, error)),
+        other => other.with_context(|| display_name(file))?,
+    };
+    let others = roots.not_anchors();
+    for other in others.iter().take(MAX_WARNINGS) {
+        explain::warn(format_args!("{}: {other}", display_name(file)));
     }
+    if let Some(more @ 1..) = others.len().checked_sub(MAX_WARNINGS) {
+        explain::warn(format_args!(
+            "{}: {more} more certificates are not authorities'",
+            display_name(file)
+        ));
+    }
+    Ok(roots)
 }
+
+/// The maximum number of warnings about certificates of one file.
+const MAX_WARNINGS: usize = 3;
 
 /// What a file should contain.
 #[derive(Clone, Copy, PartialEq, Eq)]

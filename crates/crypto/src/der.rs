@@ -1,7 +1,7 @@
 //! DER encoding of a `SubjectPublicKeyInfo` around a public key.
 //!
 //! This module encodes the public half of a private key in the form that a certificate has. It does
-//! not parse input; AWS-LC does. `signing_key.rs` is the only user.
+//! not parse input; AWS-LC does. It only finds the algorithm in what AWS-LC has parsed.
 
 use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;
@@ -57,6 +57,14 @@ pub(crate) fn pkcs8_algorithm(pkcs8: &[u8]) -> Option<&[u8]> {
     let (_version, after_version) = contents(fields)?;
     let (_, after_algorithm) = contents(after_version)?;
     Some(&after_version[..after_version.len() - after_algorithm.len()])
+}
+
+/// The encoded `AlgorithmIdentifier` of a SubjectPublicKeyInfo that AWS-LC has parsed
+/// (RFC 5280 4.1.2.7).
+pub(crate) fn spki_algorithm(spki: &[u8]) -> Option<&[u8]> {
+    let (fields, _) = contents(spki)?;
+    let (_, after_algorithm) = contents(fields)?;
+    Some(&fields[..fields.len() - after_algorithm.len()])
 }
 
 fn append(out: &mut Vec<u8>, tag: u8, contents: &[u8]) {

@@ -10,6 +10,7 @@ use crate::backend::ed25519;
 use crate::backend::ml_dsa::MlDsaKey;
 use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
+use crate::der::{ec_algorithm, spki_algorithm};
 use crate::error::CryptoError;
 use crate::key_parts::{KeyParts, to_be_signed};
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
@@ -24,12 +25,17 @@ impl PublicKey {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Unsupported`] for an unknown kind of key or curve,
-    /// [`CryptoError::InvalidKey`] for a malformed key or one of a refused size.
+    /// [`CryptoError::Unsupported`] for an unknown kind of key or curve, and for an EC key with
+    /// explicit parameters; [`CryptoError::InvalidKey`] for a malformed key or one of a refused
+    /// size.
     pub fn from_spki(der: &[u8]) -> Result<Self, CryptoError> {
         Ok(Self(match Pkey::from_spki(der)?.public_contents()? {
             Contents::Rsa(key) => Parts::rsa(key)?,
             Contents::RsaPss(key, only) => Parts::rsa_pss(key, only)?,
+            // AWS-LC also reads explicit parameters, which are prohibited. RFC 5480 2.1.1
+            Contents::Ec(key) if spki_algorithm(der) != Some(ec_algorithm(key.curve())) => {
+                return Err(CryptoError::Unsupported);
+            }
             Contents::Ec(key) => Parts::Ec(key),
             Contents::Ed25519(bytes) => {
                 let bytes = bytes.as_bytes().try_into().map_err(|_| CryptoError::InvalidKey)?;

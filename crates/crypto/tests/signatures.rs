@@ -148,6 +148,30 @@ fn weak_and_unknown_keys_are_refused() {
     assert!(refused >= 5);
 }
 
+/// A key with explicit parameters, here exactly those of P-256, is refused, because a certificate
+/// must name the curve. RFC 5480 2.1.1
+#[test]
+fn a_public_key_with_explicit_curve_parameters_is_refused() {
+    let key = keys().into_iter().find(|vector| kind(vector) == Some(KeyKind::EcdsaP256)).unwrap();
+    let spki = key.bytes("spki");
+    assert_eq!(PublicKey::from_spki(&spki).unwrap().kind(), KeyKind::EcdsaP256);
+    // SEQUENCE, the AlgorithmIdentifier with the curve's name, and the key.
+    let (named, bits) = spki[2..].split_at(21);
+    assert_eq!(named[..11], [0x30, 19, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1]);
+    let algorithm = element(0x30, &[&named[2..11], &support::unhex(P256_PARAMETERS)].concat());
+    let explicit = element(0x30, &[&*algorithm, bits].concat());
+    assert_eq!(PublicKey::from_spki(&explicit).unwrap_err(), CryptoError::Unsupported);
+}
+
+/// The `ECParameters` of P-256, as OpenSSL writes them. RFC 3279 2.3.5
+const P256_PARAMETERS: &str = "\
+    3081f7020101302c06072a8648ce3d0101022100ffffffff00000001000000000000000000000000ffffffffffffff\
+    ffffffffff305b0420ffffffff00000001000000000000000000000000fffffffffffffffffffffffc04205ac635d8\
+    aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b031500c49d360886e704936a6678e1139d26b7\
+    819f7e900441046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b\
+    8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5022100ffffffff00000000ffffffffffffffffbce6faad\
+    a7179e84f3b9cac2fc632551020101";
+
 #[test]
 fn an_rsa_key_of_a_size_out_of_bounds_is_refused() {
     // An RSAPublicKey with an arbitrary modulus of this length and the exponent 65537.

@@ -7,7 +7,7 @@ use std::result;
 use std::sync::Arc;
 
 use tercel::certificates::{AcceptAnyPeer, PeerIdentity, VerifyPeer};
-use tercel::pki::{self, ChainVerifier, Refusal, RefusalReason, Roots, Usage};
+use tercel::pki::{self, ChainVerifier, Refusal, RefusalReason, Roots, RootsError, Usage};
 use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Handshake, Policy};
 
@@ -153,12 +153,14 @@ impl TlsConnectorBuilder {
         let mut pins = Vec::new();
         for Certificate(certificate) in &self.roots {
             let mut one = Roots::new();
-            one.add_der(certificate).map_err(Kind::Root)?;
-            // The key of a server must not certify other servers.
-            if pki::is_authority(certificate).map_err(Kind::Certificate)? {
-                Arc::make_mut(&mut roots).add_der(certificate).map_err(Kind::Root)?;
+            match one.add_der(certificate) {
+                Ok(()) => Arc::make_mut(&mut roots).add_der(certificate).map_err(Kind::Root)?,
+                // As with OpenSSL, the certificate is accepted and has no effect.
+                Err(RootsError::NotAuthority(_)) => continue,
+                Err(error) => return Err(Kind::Root(error).into()),
             }
-            // A self-signed certificate may be the server's own, which is no path's end.
+            // An authority's self-signed certificate may be the server's own, which is no path's
+            // end.
             let issuer = pki::issuer(certificate).map_err(Kind::Certificate)?;
             if one.subjects().any(|subject| subject == issuer) {
                 pins.push(certificate.clone());

@@ -45,6 +45,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithms;
+mod anchor;
 mod certificate;
 mod der;
 mod file_content;
@@ -58,6 +59,7 @@ mod time;
 mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
+pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
     CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, is_authority,
     issuer, not_after, signature_algorithms, spiffe_id, subject_names, subject_public_key_info,

@@ -80,6 +80,8 @@ impl fmt::Display for Refusal {
         }
         if let RefusalReason::Expired { .. }
         | RefusalReason::NotYetValid { .. }
+        | RefusalReason::AuthorityExpired { .. }
+        | RefusalReason::AuthorityNotYetValid { .. }
         | RefusalReason::StapleExpired { .. }
         | RefusalReason::StapleNotYetValid { .. } = self.reason
         {

@@ -258,7 +258,8 @@ pub const TERCEL_REFUSED_BAD_SIGNATURE: Status = TERCEL_CLASS_REFUSED | 0xb;
 pub const TERCEL_REFUSED_WEAK_SIGNATURE_ALGORITHM: Status = TERCEL_CLASS_REFUSED | 0xc;
 /// A certificate is signed with an algorithm that is unknown or disabled.
 pub const TERCEL_REFUSED_UNSUPPORTED_SIGNATURE_ALGORITHM: Status = TERCEL_CLASS_REFUSED | 0xd;
-/// A key is of an unknown kind, or an issuer's key is of a kind that cannot make the signature.
+/// A key is of an unknown kind, an EC key does not name its curve, or an issuer's key is of a kind
+/// that cannot make the signature.
 pub const TERCEL_REFUSED_UNSUPPORTED_KEY: Status = TERCEL_CLASS_REFUSED | 0xe;
 /// The leaf's key usage does not allow its key to sign a handshake.
 pub const TERCEL_REFUSED_KEY_MAY_NOT_SIGN: Status = TERCEL_CLASS_REFUSED | 0xf;
@@ -282,7 +283,8 @@ pub const TERCEL_REFUSED_CA_USED_AS_END_ENTITY: Status = TERCEL_CLASS_REFUSED | 
 pub const TERCEL_REFUSED_TRUST_ANCHOR_AS_END_ENTITY: Status = TERCEL_CLASS_REFUSED | 0x17;
 /// The issuer of a certificate is not a CA certificate.
 pub const TERCEL_REFUSED_END_ENTITY_USED_AS_CA: Status = TERCEL_CLASS_REFUSED | 0x18;
-/// The extended key usage does not allow the certificate to authenticate a server, or a client.
+/// The extended key usage of a certificate, or of the trusted authority's own certificate, does not
+/// allow it to authenticate a server, or a client.
 pub const TERCEL_REFUSED_NOT_FOR_THIS_USAGE: Status = TERCEL_CLASS_REFUSED | 0x19;
 /// A name violates an issuer's name constraints.
 pub const TERCEL_REFUSED_NAME_CONSTRAINT: Status = TERCEL_CLASS_REFUSED | 0x1a;
@@ -320,6 +322,13 @@ pub const TERCEL_REFUSED_UNTRUSTED_RAW_KEY: Status = TERCEL_CLASS_REFUSED | 0x27
 pub const TERCEL_REFUSED_BY_VERIFIER: Status = TERCEL_CLASS_REFUSED | 0x28;
 /// Any other error of path building.
 pub const TERCEL_REFUSED_OTHER: Status = TERCEL_CLASS_REFUSED | 0x29;
+/// The issuer of a certificate is a CA certificate whose key usage does not allow its key to sign
+/// certificates (RFC 5280 6.1.4 n).
+pub const TERCEL_REFUSED_ISSUER_MAY_NOT_CERTIFY: Status = TERCEL_CLASS_REFUSED | 0x2a;
+/// The trusted authority's own certificate has expired.
+pub const TERCEL_REFUSED_AUTHORITY_EXPIRED: Status = TERCEL_CLASS_REFUSED | 0x2b;
+/// The trusted authority's own certificate is not yet valid.
+pub const TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID: Status = TERCEL_CLASS_REFUSED | 0x2c;
 
 // InternalError
 /// A failure without a code of its own.
@@ -507,6 +516,8 @@ pub const TERCEL_CONFIG_BAD_ROOT: Status = TERCEL_CLASS_CONFIG | 0x282;
 pub const TERCEL_CONFIG_BAD_SERVER_NAME: Status = TERCEL_CLASS_CONFIG | 0x283;
 /// A list of protocol names has not the form of RFC 7301 3.1.
 pub const TERCEL_CONFIG_BAD_PROTOCOL_LIST: Status = TERCEL_CLASS_CONFIG | 0x284;
+/// The certificate, or each certificate of the file or of the system, is not an authority's.
+pub const TERCEL_CONFIG_NOT_AN_AUTHORITY: Status = TERCEL_CLASS_CONFIG | 0x285;
 
 // PemError
 /// The file has no section of the requested kind.

@@ -124,6 +124,7 @@ pub(crate) fn of_roots(error: RootsError) -> Status {
     match error {
         RootsError::Pem(error) => of_pem(error),
         RootsError::NothingFound => TERCEL_CONFIG_NO_ROOTS,
+        RootsError::NotAuthority(_) => TERCEL_CONFIG_NOT_AN_AUTHORITY,
         _ => TERCEL_CONFIG_BAD_ROOT,
     }
 }
@@ -243,6 +244,7 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
     (TERCEL_CONFIG_TICKET_KEYS_UNKNOWN_VERSION, c"ticket keys have an unsupported format version"),
     (TERCEL_CONFIG_NO_ROOTS, c"the system has no trust anchors"),
     (TERCEL_CONFIG_BAD_ROOT, c"a certificate cannot be used as a trust anchor"),
+    (TERCEL_CONFIG_NOT_AN_AUTHORITY, c"a certificate is not an authority's: no trust anchor"),
     (TERCEL_CONFIG_BAD_SERVER_NAME, c"the server name is neither a DNS name nor an IP address"),
     (TERCEL_CONFIG_BAD_PROTOCOL_LIST, c"the list of application protocols is malformed"),
     (TERCEL_MISUSE_NULL_POINTER, c"misuse of the library: a pointer is NULL"),

@@ -174,6 +174,12 @@ pub(super) const REFUSAL_REASON: &[(Status, RefusalReason)] = &[
     (codes::TERCEL_REFUSED_UNTRUSTED_RAW_KEY, RefusalReason::UntrustedRawKey),
     (codes::TERCEL_REFUSED_BY_VERIFIER, RefusalReason::ByVerifier { alert: 0 }),
     (codes::TERCEL_REFUSED_OTHER, RefusalReason::Other),
+    (codes::TERCEL_REFUSED_ISSUER_MAY_NOT_CERTIFY, RefusalReason::IssuerMayNotCertify),
+    (codes::TERCEL_REFUSED_AUTHORITY_EXPIRED, RefusalReason::AuthorityExpired { not_after: EPOCH }),
+    (
+        codes::TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID,
+        RefusalReason::AuthorityNotYetValid { not_before: EPOCH },
+    ),
 ];
 
 pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[

@@ -15,6 +15,7 @@ use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 use crate::time;
+use crate::verifier::Usage;
 
 pub(crate) use names::escape_untrusted;
 use spiffe::is_spiffe_id;
@@ -235,13 +236,58 @@ impl<'a> Certificate<'a> {
         self.allows_usage(0x80)
     }
 
+    /// Whether the keyUsage extension is absent or has keyCertSign. RFC 5280 4.2.1.3
+    pub(crate) fn may_certify(&self) -> Result<bool, Malformed> {
+        self.allows_usage(KEY_CERT_SIGN)
+    }
+
     fn is_authority(&self) -> Result<bool, Malformed> {
+        Ok(self.basic_constraints()?.0 && self.may_certify()?)
+    }
+
+    /// Whether the certificate is a CA certificate, and its pathLenConstraint. A certificate of
+    /// version 1 has no extensions, and counts as a CA certificate. RFC 5280 4.2.1.9
+    pub(crate) fn basic_constraints(&self) -> Result<(bool, Option<usize>), Malformed> {
         let Some(value) = self.extension(BASIC_CONSTRAINTS)? else {
-            return Ok(self.is_version_1);
+            return Ok((self.is_version_1, None));
         };
         let mut constraints = Reader::new(der::single(value, der::SEQUENCE)?);
-        let is_authority = constraints.optional(der::BOOLEAN)?.is_some_and(|value| value != [0]);
-        Ok(is_authority && self.allows_usage(KEY_CERT_SIGN)?)
+        let is_ca = constraints.optional(der::BOOLEAN)?.is_some_and(|value| value != [0]);
+        let path_length = match constraints.optional(der::INTEGER)? {
+            Some([length]) if *length < 0x80 => Some(usize::from(*length)),
+            // No path is longer than 127 certificates.
+            Some([first, _, ..]) if *first < 0x80 => None,
+            Some(_) => return Err(Malformed),
+            None => None,
+        };
+        constraints.finish()?;
+        Ok((is_ca, path_length))
+    }
+
+    /// The purposes in the extendedKeyUsage extension. RFC 5280 4.2.1.12
+    pub(crate) fn key_purposes(&self) -> Result<KeyPurposes, Malformed> {
+        let Some(value) = self.extension(EXTENDED_KEY_USAGE)? else {
+            return Ok(KeyPurposes::default());
+        };
+        let mut listed = Reader::new(der::single(value, der::SEQUENCE)?);
+        let mut purposes = KeyPurposes { server: false, client: false };
+        while !listed.is_empty() {
+            let purpose = listed.expect(der::OBJECT_IDENTIFIER)?;
+            purposes.server |= purpose == SERVER_AUTH || purpose == ANY_PURPOSE;
+            purposes.client |= purpose == CLIENT_AUTH || purpose == ANY_PURPOSE;
+        }
+        Ok(purposes)
+    }
+
+    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited:
+    /// the curve may be an altered one. RFC 5480 2.1.1
+    pub(crate) fn has_named_curve(&self) -> Result<bool, Malformed> {
+        let mut key = Reader::new(der::single(self.subject_public_key_info, der::SEQUENCE)?);
+        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+        if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
+            return Ok(true);
+        }
+        Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
     }
 
     /// Whether the keyUsage extension is absent or has this bit of its first byte.
@@ -286,6 +332,29 @@ impl<'a> Certificate<'a> {
     }
 }
 
+/// The uses for which an extendedKeyUsage allows a key. The default, without the extension, allows
+/// all. RFC 5280 4.2.1.12
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyPurposes {
+    server: bool,
+    client: bool,
+}
+
+impl Default for KeyPurposes {
+    fn default() -> Self {
+        Self { server: true, client: true }
+    }
+}
+
+impl KeyPurposes {
+    pub(crate) fn allow(self, usage: Usage) -> bool {
+        match usage {
+            Usage::Server => self.server,
+            Usage::Client => self.client,
+        }
+    }
+}
+
 pub(crate) fn bad_encoding(Malformed: Malformed) -> RefusalReason {
     RefusalReason::BadEncoding
 }
@@ -298,6 +367,21 @@ const KEY_CERT_SIGN: u8 = 0x04;
 
 /// id-ce-basicConstraints, 2.5.29.19
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
+
+/// id-ecPublicKey, 1.2.840.10045.2.1
+const EC_PUBLIC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+
+/// id-ce-extKeyUsage, 2.5.29.37
+const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
+
+/// anyExtendedKeyUsage, 2.5.29.37.0
+const ANY_PURPOSE: &[u8] = &[0x55, 0x1d, 0x25, 0x00];
+
+/// id-kp-serverAuth, 1.3.6.1.5.5.7.3.1
+const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
+
+/// id-kp-clientAuth, 1.3.6.1.5.5.7.3.2
+const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
 
 /// id-pe-tlsfeature, 1.3.6.1.5.5.7.1.24
 const TLS_FEATURE: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x01, 0x18];

@@ -51,8 +51,8 @@ pub enum RefusalReason {
     /// A certificate is signed with an algorithm that is unknown or disabled. Alert:
     /// `unsupported_certificate`.
     UnsupportedSignatureAlgorithm,
-    /// A key is of an unknown kind, or an issuer's key is of a kind that cannot make the
-    /// signature. Alert: `unsupported_certificate`.
+    /// A key is of an unknown kind, an EC key does not name its curve (RFC 5480 2.1.1), or an
+    /// issuer's key is of a kind that cannot make the signature. Alert: `unsupported_certificate`.
     UnsupportedKey,
     /// The leaf's key usage does not allow its key to sign a handshake. Alert:
     /// `unsupported_certificate`.
@@ -84,8 +84,21 @@ pub enum RefusalReason {
     TrustAnchorAsEndEntity,
     /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,
-    /// The extended key usage does not allow the certificate to authenticate a server, or a
-    /// client. Alert: `unsupported_certificate`.
+    /// The issuer of a certificate is a CA certificate whose key usage does not allow its key to
+    /// sign certificates (RFC 5280 6.1.4 n). Alert: `bad_certificate`.
+    IssuerMayNotCertify,
+    /// The trusted authority's own certificate has expired. Alert: `certificate_expired`.
+    AuthorityExpired {
+        /// The last moment of its validity.
+        not_after: UnixTime,
+    },
+    /// The trusted authority's own certificate is not yet valid. Alert: `certificate_expired`.
+    AuthorityNotYetValid {
+        /// The first moment of its validity.
+        not_before: UnixTime,
+    },
+    /// The extended key usage of a certificate, or of the trusted authority's own certificate, does
+    /// not allow it to authenticate a server, or a client. Alert: `unsupported_certificate`.
     NotForThisUsage,
     /// A name violates an issuer's name constraints. Alert: `bad_certificate`.
     NameConstraint,
@@ -139,25 +152,38 @@ pub enum RefusalReason {
     Other,
 }
 
+impl RefusalReason {
+    /// The text and the time of a reason that contains a time.
+    fn dated(self) -> Option<(&'static str, UnixTime)> {
+        Some(match self {
+            Self::Expired { not_after } => ("the certificate expired on", not_after),
+            Self::NotYetValid { not_before } => ("the certificate is not valid before", not_before),
+            Self::AuthorityExpired { not_after } => {
+                ("the trusted authority's own certificate expired on", not_after)
+            }
+            Self::AuthorityNotYetValid { not_before } => {
+                ("the trusted authority's own certificate is not valid before", not_before)
+            }
+            Self::CrlExpired { next_update } => {
+                ("the revocation list is out of date since", next_update)
+            }
+            Self::StapleNotYetValid { this_update } => {
+                ("the stapled OCSP response is not valid before", this_update)
+            }
+            Self::StapleExpired { next_update } => {
+                ("the stapled OCSP response is out of date since", next_update)
+            }
+            _ => return None,
+        })
+    }
+}
+
 impl fmt::Display for RefusalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut dated = |text, moment| write!(f, "{text} {}", ReadableTime(moment));
-        let text = match *self {
-            Self::Expired { not_after: moment } => {
-                return dated("the certificate expired on", moment);
-            }
-            Self::NotYetValid { not_before: moment } => {
-                return dated("the certificate is not valid before", moment);
-            }
-            Self::CrlExpired { next_update: moment } => {
-                return dated("the revocation list is out of date since", moment);
-            }
-            Self::StapleNotYetValid { this_update: moment } => {
-                return dated("the stapled OCSP response is not valid before", moment);
-            }
-            Self::StapleExpired { next_update: moment } => {
-                return dated("the stapled OCSP response is out of date since", moment);
-            }
+        if let Some((text, moment)) = self.dated() {
+            return write!(f, "{text} {}", ReadableTime(moment));
+        }
+        f.write_str(match *self {
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",
             Self::UnsupportedVersion => "a certificate is not of X.509 version 3",
@@ -175,7 +201,9 @@ impl fmt::Display for RefusalReason {
             Self::UnsupportedSignatureAlgorithm => {
                 "a certificate is signed by an algorithm that is not supported"
             }
-            Self::UnsupportedKey => "a certificate's key is of a kind that is not supported",
+            Self::UnsupportedKey => {
+                "a certificate's key is of a kind, or on a curve, that is not supported"
+            }
             Self::KeyMayNotSign => "the certificate's key usage does not allow signing handshakes",
             Self::InvalidKey => "a certificate's key is invalid or too short",
             Self::Revoked => "a certificate was revoked",
@@ -190,6 +218,9 @@ impl fmt::Display for RefusalReason {
             }
             Self::EndEntityUsedAsCa => {
                 "a certificate was issued by one that is not a CA certificate"
+            }
+            Self::IssuerMayNotCertify => {
+                "a certificate was issued by one whose key usage does not allow signing certificates"
             }
             Self::NotForThisUsage => "a certificate's extended key usage does not allow this use",
             Self::NameConstraint => "a name violates its authority's name constraints",
@@ -213,9 +244,9 @@ impl fmt::Display for RefusalReason {
             Self::StapleUnknownStatus => "the stapled OCSP response does not know the certificate",
             Self::UntrustedRawKey => "the raw public key is not one of the trusted keys",
             Self::ByVerifier { .. } => "the certificate was refused by the verifier's own rules",
-            Self::Other => "the certificate was not accepted",
-        };
-        f.write_str(text)
+            // The remaining reasons contain a time.
+            _ => "the certificate was not accepted",
+        })
     }
 }
 

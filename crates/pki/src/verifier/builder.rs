@@ -21,6 +21,7 @@ pub struct ChainVerifierBuilder {
     ocsp: OcspPolicy,
     algorithms: Vec<&'static CertificateAlgorithm>,
     cache_signatures: bool,
+    check_anchor_validity: bool,
 }
 
 /// Omits certificates and lists.
@@ -44,6 +45,7 @@ impl ChainVerifierBuilder {
             ocsp: OcspPolicy::default(),
             algorithms: CertificateAlgorithm::ALL.to_vec(),
             cache_signatures: true,
+            check_anchor_validity: true,
         }
     }
 
@@ -107,10 +109,21 @@ impl ChainVerifierBuilder {
         self
     }
 
+    /// Sets whether trust anchors are accepted before and after the validity of their own
+    /// certificates. Default: false.
+    ///
+    /// This is for programs whose authorities cannot be renewed in time. RFC 5280 6.1.1 does not
+    /// require the check, but an authority that stops protecting its key relies on it.
+    #[must_use]
+    pub fn ignore_anchor_validity(mut self, ignore: bool) -> Self {
+        self.check_anchor_validity = !ignore;
+        self
+    }
+
     /// Builds the verifier, or fails if it could never accept a chain.
     pub fn build(self) -> Result<ChainVerifier, NoTrustConfigured> {
-        let can_build_paths = !self.roots.is_empty() && !self.algorithms.is_empty();
-        if !can_build_paths && self.pins.is_empty() {
+        let can_build_paths = !self.roots.anchors().is_empty() && !self.algorithms.is_empty();
+        if !can_build_paths && self.pins.is_empty() && self.roots.leaves().is_empty() {
             return Err(NoTrustConfigured);
         }
         let for_path_building = self
@@ -127,6 +140,7 @@ impl ChainVerifierBuilder {
             for_path_building,
             signature_cache: self.cache_signatures.then(SignatureCache::new).flatten(),
             anchor_keys: AnchorKeys::default(),
+            check_anchor_validity: self.check_anchor_validity,
         })
     }
 }

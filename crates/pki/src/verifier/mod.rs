@@ -9,6 +9,7 @@ mod builder;
 mod limits;
 mod signature_cache;
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ pub enum Usage {
 pub enum Trust {
     /// A path leads from the leaf to a trust anchor.
     Anchor,
-    /// The leaf is pinned.
+    /// The leaf is pinned, or it is a trusted certificate that is not an authority's.
     Pin,
 }
 
@@ -92,6 +93,7 @@ pub struct ChainVerifier {
     for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
     signature_cache: Option<SignatureCache>,
     anchor_keys: AnchorKeys,
+    check_anchor_validity: bool,
 }
 
 /// Omits certificates and lists.
@@ -160,9 +162,20 @@ impl ChainVerifier {
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
         let leaf = EndEntityCert::try_from(leaf_der)?;
+        let parsed = Certificate::parse_or_refuse(leaf_der)?;
+        // Path building refuses such keys of issuers, which no signature algorithm has.
+        if !parsed.has_named_curve().map_err(bad_encoding)? {
+            return Err(RefusalReason::UnsupportedKey);
+        }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
-            check_validity(leaf_der, now)?;
+            check_validity(&parsed, now)?;
+            None
+        } else if self.roots.leaves().iter().any(|own| own == leaf_der) {
+            check_validity(&parsed, now)?;
+            if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
+                return Err(RefusalReason::NotForThisUsage);
+            }
             None
         } else {
             limits::check(intermediates)?;
@@ -190,9 +203,18 @@ impl ChainVerifier {
         now: UnixTime,
         chain_signatures: Option<&ChainSignatures<'_>>,
     ) -> Result<VerifiedPath<'p>, RefusalReason> {
-        let usage = match usage {
+        let key_usage = match usage {
             Usage::Server => KeyUsage::server_auth(),
             Usage::Client => KeyUsage::client_auth(),
+        };
+        // Path building continues after a path that this check refuses, and returns an error of any
+        // other path. The reason here is the more useful one: the refused path is complete.
+        let refused = Cell::new(None);
+        let check = |path: &VerifiedPath<'_>| {
+            self.check_path(usage, path, now).map_err(|reason| {
+                refused.set(refused.get().or(Some(reason)));
+                webpki::Error::UnknownIssuer
+            })
         };
         let lists = self.revocation.lists();
         let build = |algorithms: &[&dyn SignatureVerificationAlgorithm]| {
@@ -201,23 +223,51 @@ impl ChainVerifier {
                 self.roots.anchors(),
                 intermediates,
                 now,
-                usage,
+                key_usage,
                 self.revocation.options(&lists),
-                None,
+                Some(&check),
             )
         };
         let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
         let anchor_algorithm = |algorithm| AnchorAlgorithm { algorithm, anchors: &anchors };
-        Ok(match chain_signatures {
+        let path = match chain_signatures {
             Some(chain_signatures) => {
                 let cached = |algorithm| CachedAlgorithm {
                     algorithm: anchor_algorithm(algorithm),
                     chain_signatures,
                 };
-                with_algorithms(&self.algorithms, cached, build)?
+                with_algorithms(&self.algorithms, cached, build)
             }
-            None => with_algorithms(&self.algorithms, anchor_algorithm, build)?,
+            None => with_algorithms(&self.algorithms, anchor_algorithm, build),
+        };
+        path.map_err(|error| match RefusalReason::from(error) {
+            RefusalReason::PathLimits => RefusalReason::PathLimits,
+            other => refused.get().unwrap_or(other),
         })
+    }
+
+    /// Checks what path building does not: the key usages of issuers, and the restrictions of the
+    /// trust anchor.
+    fn check_path(
+        &self,
+        usage: Usage,
+        path: &VerifiedPath<'_>,
+        now: UnixTime,
+    ) -> Result<(), RefusalReason> {
+        let mut counted = 0_usize;
+        for issuer in path.intermediate_certificates() {
+            let der = issuer.der();
+            let issuer = Certificate::parse_or_refuse(&der)?;
+            // A key usage without keyCertSign: the key must not verify certificates.
+            // RFC 5280 4.2.1.3, 6.1.4 (n)
+            if !issuer.may_certify().map_err(bad_encoding)? {
+                return Err(RefusalReason::IssuerMayNotCertify);
+            }
+            // Self-issued certificates do not count. RFC 5280 6.1.4 (l)
+            counted = counted.saturating_add(usize::from(issuer.subject != issuer.issuer));
+        }
+        let limits = self.roots.limits_of(path.anchor()).ok_or(RefusalReason::Other)?;
+        limits.check(usage, counted, self.check_anchor_validity.then_some(now))
     }
 
     /// Checks the stapled response against the policy and the leaf's must-staple extension. The
@@ -301,8 +351,7 @@ impl ChainVerifier {
 }
 
 /// Checks the validity of a pinned leaf, for which no path is built. RFC 5280 4.1.2.5
-fn check_validity(leaf: &CertificateDer<'_>, now: UnixTime) -> Result<(), RefusalReason> {
-    let leaf = Certificate::parse_or_refuse(leaf)?;
+fn check_validity(leaf: &Certificate<'_>, now: UnixTime) -> Result<(), RefusalReason> {
     if now < leaf.not_before {
         return Err(RefusalReason::NotYetValid { not_before: leaf.not_before });
     }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
 use rcgen::KeyPair;
 use tercel_crypto::{KeyKind, SigningKey};
-use tercel_pki::{CertificateAlgorithm, ChainVerifier, RefusalReason, Roots, signature_algorithms};
+use tercel_pki::{
+    CertificateAlgorithm, ChainVerifier, NotAuthority, RefusalReason, Roots, RootsError,
+    signature_algorithms,
+};
 
 use crate::support::{Authority, P256, ca_params, der, key, reason, service, verify};
 
@@ -62,6 +65,92 @@ fn how_a_chain_is_signed_can_be_read_from_it() {
     let (_, leaf) = issue(CertificateAlgorithm::ALL[0], &keys.p256);
     let unknown = crate::support::patch(&leaf, &[0x3d, 4, 3, 2], &[0x3d, 4, 3, 9], 2);
     assert_eq!(signature_algorithms(&[unknown, vec![0x30, 0].into()]), [None, None]);
+}
+
+/// Keys with explicit parameters, here exactly those of P-256: of a leaf, of an intermediate, of a
+/// pinned leaf, and of a trust anchor. RFC 5480 2.1.1
+#[test]
+fn keys_with_explicit_curve_parameters_are_refused() {
+    let algorithm = CertificateAlgorithm::ALL[0];
+    let (root_key, own_key) = (key(P256), key(P256));
+    let root = ca_params("Root").self_signed(&root_key).unwrap();
+    let root_signer = SigningKey::from_der(root_key.serialized_der()).unwrap();
+    let own_signer = SigningKey::from_der(own_key.serialized_der()).unwrap();
+    let issuer = rcgen::Issuer::new(ca_params("Root"), &root_key);
+    let issued = |params: &rcgen::CertificateParams, explicit: bool| {
+        let certificate = params.signed_by(&own_key, &issuer).unwrap().der().clone();
+        let certificate = if explicit { with_explicit_curve(&certificate) } else { certificate };
+        resign(&certificate, algorithm, &root_signer)
+    };
+    let mut anchors = Roots::new();
+    anchors.add_der(root.der()).unwrap();
+    let anchors = Arc::new(anchors);
+    let verifier = ChainVerifier::builder(Arc::clone(&anchors)).build().unwrap();
+
+    verify(&verifier, &[issued(&service(), false)]).unwrap();
+    let leaf = issued(&service(), true);
+    let refused = RefusalReason::UnsupportedKey;
+    assert_eq!(reason(verify(&verifier, std::slice::from_ref(&leaf))), refused);
+    let leaf_key = tercel_pki::end_entity_public_key(std::slice::from_ref(&leaf));
+    assert_eq!(leaf_key.map(drop), Err(refused));
+    let pinning = ChainVerifier::builder(Arc::clone(&anchors)).pin(leaf.clone()).build().unwrap();
+    assert_eq!(reason(verify(&pinning, &[leaf])), refused);
+
+    let below = rcgen::Issuer::new(ca_params("Intermediate"), &own_key);
+    let leaf = service().signed_by(&key(P256), &below).unwrap().der().clone();
+    let with = |explicit| [leaf.clone(), issued(&ca_params("Intermediate"), explicit)];
+    verify(&verifier, &with(false)).unwrap();
+    assert_eq!(reason(verify(&verifier, &with(true))), refused);
+
+    let own = with_explicit_curve(ca_params("Own").self_signed(&own_key).unwrap().der());
+    let own = resign(&own, algorithm, &own_signer);
+    let intermediate = issued(&ca_params("Intermediate"), true);
+    let added = Roots::new().add_der(&intermediate);
+    assert_eq!(added, Err(RootsError::NotAuthority(NotAuthority::ExplicitCurve)));
+    let mut roots = Roots::new();
+    // This one is self-issued, so it would be pinned; it is refused when it is presented.
+    roots.add_der(&own).unwrap();
+    let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
+    assert_eq!(reason(verify(&verifier, &[own])), refused);
+}
+
+/// The certificate with explicit curve parameters in place of the name of P-256; its signature is
+/// then wrong.
+fn with_explicit_curve(certificate: &CertificateDer<'_>) -> CertificateDer<'static> {
+    let mut fields = fields(certificate);
+    let (algorithm, bits) = der::split(der::content(&fields[6]));
+    let (ec_public_key, _name) = der::split(der::content(algorithm));
+    let algorithm = der::wrap(0x30, &[ec_public_key, &p256_parameters()].concat());
+    fields[6] = der::wrap(0x30, &[&*algorithm, bits].concat());
+    let to_be_signed = der::wrap(0x30, &fields.concat());
+    let (_, rest) = der::split(der::content(certificate));
+    der::wrap(0x30, &[&*to_be_signed, rest].concat()).into()
+}
+
+/// The `ECParameters` of P-256. RFC 3279 2.3.5
+fn p256_parameters() -> Vec<u8> {
+    let prime = "00ffffffff00000001000000000000000000000000ffffffffffffffffffffffff";
+    let a = "ffffffff00000001000000000000000000000000fffffffffffffffffffffffc";
+    let b = "5ac635d8aa3a93e7b3ebbd55769886bc651d06b0cc53b0f63bce3c3e27d2604b";
+    let base = "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296\
+                4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5";
+    let order = "00ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
+    let unhex = |text: &str| -> Vec<u8> {
+        let digits = (0..text.len()).step_by(2).map(|at| &text[at..at + 2]);
+        digits.map(|digits| u8::from_str_radix(digits, 16).unwrap()).collect()
+    };
+    let prime_field = [0x06, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 1, 1];
+    let field = [&prime_field, &*der::wrap(2, &unhex(prime))].concat();
+    let curve = [der::wrap(4, &unhex(a)), der::wrap(4, &unhex(b))].concat();
+    let fields = [
+        der::wrap(2, &[1]),
+        der::wrap(0x30, &field),
+        der::wrap(0x30, &curve),
+        der::wrap(4, &unhex(base)),
+        der::wrap(2, &unhex(order)),
+        der::wrap(2, &[1]),
+    ];
+    der::wrap(0x30, &fields.concat())
 }
 
 /// One key of each kind.

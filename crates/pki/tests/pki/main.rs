@@ -7,6 +7,7 @@
 mod ocsp_maker;
 
 mod algorithms;
+mod anchors;
 mod describe;
 mod explanations;
 mod hostile;

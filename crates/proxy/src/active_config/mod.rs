@@ -396,7 +396,8 @@ fn shows_certificate(shown: &[Shown], name: &str) -> bool {
     })
 }
 
-fn load_roots(route: &Route, file: &Path) -> Result<Roots, ConfigError> {
+/// Reads the authorities of a route's clients.
+pub(crate) fn load_roots(route: &Route, file: &Path) -> Result<Roots, ConfigError> {
     let error_for =
         |reason: String| route.location.error("client_ca", format!("{}: {reason}", file.display()));
     let pem = std::fs::read(file).map_err(|error| error_for(error.to_string()))?;

@@ -1,9 +1,12 @@
 //! Routes are selected by server name, and have their own settings.
 
+use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use tercel::Credential;
+use tercel::pki_types::PrivateKeyDer;
 use tercel::wire::ProtocolVersion;
 
 use crate::support::{
-    Folder, VERSIONS, client, connect, connect_with, echo, echoed, exchange, greeting_echo,
+    Folder, VERSIONS, client, config, connect, connect_with, echo, echoed, exchange, greeting_echo,
     identity, metric, quoted,
 };
 
@@ -72,6 +75,56 @@ async fn route_can_require_client_certificates() {
     let alice = client().credential(identity("alice"));
     let mut stream = connect(&proxy, "b.example", alice).await.unwrap();
     assert_eq!(exchange(&mut stream, b"x").await.unwrap(), b"x");
+}
+
+/// A certificate that is not an authority's certifies no clients: it is trusted only as itself,
+/// with a warning. RFC 5280 4.2.1.9
+#[tokio::test]
+async fn client_ca_with_a_clients_certificate_certifies_nobody_else() {
+    let folder = Folder::new(&["a.example"]);
+    let (alice_key, admin_key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let named = |name: &str| {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params
+    };
+    let mut params = named("alice");
+    params.is_ca = IsCa::ExplicitNoCa;
+    let alice = params.self_signed(&alice_key).unwrap();
+    let issuer = Issuer::new(params, &alice_key);
+    let admin = named("admin").signed_by(&admin_key, &issuer).unwrap();
+    std::fs::write(folder.path("alice.pem"), alice.pem()).unwrap();
+    std::fs::write(folder.path("admin.pem"), admin.pem()).unwrap();
+    let text = |file| {
+        let file = quoted(&folder.path(file));
+        format!("client_auth = \"required\"\nclient_ca = {file}\n")
+    };
+    let parsed = |settings: &str| config(&format!("{}{settings}", folder.listener()));
+    let settings = format!("to = \"127.0.0.1:1\"\n{}", text("admin.pem"));
+    let refused = tercel_proxy::check(&parsed(&settings)).unwrap_err().to_string();
+    assert!(refused.contains("not an authority's"), "{refused}");
+
+    let settings = format!("to = \"{}\"\n{}", echo().await, text("alice.pem"));
+    let warnings = parsed(&settings).warnings();
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.to_string().contains("CN=alice is trusted only as itself"), "{warning}");
+    let proxy = folder.start(&settings);
+    let credential = |certificate: &rcgen::Certificate, key: &KeyPair| {
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        Credential::new(vec![certificate.der().clone()], &key).unwrap()
+    };
+    for version in VERSIONS {
+        let client = |credential| {
+            let client = client().versions(&[version]).credential(credential);
+            connect(&proxy, "a.example", client)
+        };
+        let mut accepted = client(credential(&alice, &alice_key)).await.unwrap();
+        assert_eq!(echoed(&mut accepted, b"x").await, b"x", "{version:?}");
+        // In TLS 1.3 the client completes its handshake before the server refuses it.
+        if let Ok(mut refused) = client(credential(&admin, &admin_key)).await {
+            assert!(exchange(&mut refused, b"x").await.is_err(), "{version:?}");
+        }
+    }
 }
 
 #[tokio::test]

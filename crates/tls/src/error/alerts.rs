@@ -164,7 +164,10 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         | R::UnsupportedKey
         | R::KeyMayNotSign
         | R::NotForThisUsage => A::UNSUPPORTED_CERTIFICATE,
-        R::Expired { .. } | R::NotYetValid { .. } => A::CERTIFICATE_EXPIRED,
+        R::Expired { .. }
+        | R::NotYetValid { .. }
+        | R::AuthorityExpired { .. }
+        | R::AuthorityNotYetValid { .. } => A::CERTIFICATE_EXPIRED,
         R::UnknownIssuer | R::SelfSigned => A::UNKNOWN_CA,
         R::Revoked => A::CERTIFICATE_REVOKED,
         // RFC 6066 8

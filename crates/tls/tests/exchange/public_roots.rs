@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use tercel::certificates::AcceptAnyPeer;
 use tercel::error::{ConfigError, Error};
-use tercel::pki::{RefusalReason, Roots};
+use tercel::pki::{NotAuthority, RefusalReason, Roots, RootsError};
 use tercel::{ClientConfig, Policy};
 
 use crate::fixtures::{NAME, authority, server};
@@ -81,6 +81,14 @@ fn trusted() -> String {
 
 fn untrusted() -> String {
     let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.self_signed(&key).unwrap().pem()
+}
+
+/// A self-signed server certificate, as a package may leave it among the authorities.
+fn no_authority() -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
     rcgen::CertificateParams::default().self_signed(&key).unwrap().pem()
 }
 
@@ -98,6 +106,15 @@ fn native_roots_are_those_of_ssl_cert_file() {
     fs::write(&file, untrusted()).unwrap();
     assert_untrusted(&native().unwrap());
     assert_eq!(Roots::native().unwrap().roots.len(), 1);
+    // A certificate that is not an authority's is left out and listed. RFC 5280 4.2.1.9
+    fs::write(&file, untrusted() + &no_authority()).unwrap();
+    let found = Roots::native().unwrap();
+    assert_eq!((found.roots.len(), found.unreadable), (1, 0));
+    let [other] = found.roots.not_anchors() else { panic!("{:?}", found.roots.not_anchors()) };
+    assert_eq!((other.reason, other.is_pinned), (NotAuthority::EndEntity, false));
+    fs::write(&file, no_authority()).unwrap();
+    let alone = Roots::native().map(drop);
+    assert_eq!(alone, Err(RootsError::NotAuthority(NotAuthority::EndEntity)));
 }
 
 #[test]

@@ -1,0 +1,132 @@
+//! The restrictions of a trust anchor, which a certificate in a store states like any other
+//! authority's certificate.
+//!
+//! Path building knows only an anchor's subject, key and name constraints. The rest is read here
+//! when the anchor is loaded, and checked for each path that leads to it. RFC 5280 6.2
+
+use std::fmt;
+
+use pki_types::UnixTime;
+
+use crate::certificate::{Certificate, KeyPurposes};
+use crate::der::Malformed;
+use crate::reason::RefusalReason;
+use crate::verifier::Usage;
+
+/// The restrictions of one anchor. The default has none: the anchor was given without a
+/// certificate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AnchorLimits {
+    /// The first and the last moment of the validity. RFC 5280 4.1.2.5
+    validity: Option<(UnixTime, UnixTime)>,
+    /// The extended key usages. RFC 5280 4.2.1.12
+    purposes: KeyPurposes,
+    /// The pathLenConstraint. RFC 5280 4.2.1.9
+    path_length: Option<usize>,
+}
+
+impl AnchorLimits {
+    /// Reads the restrictions of an authority's certificate. The inner error is the reason why the
+    /// certificate is no authority's.
+    pub(crate) fn of(
+        certificate: &Certificate<'_>,
+    ) -> Result<Result<Self, NotAuthority>, Malformed> {
+        let (is_ca, path_length) = certificate.basic_constraints()?;
+        // RFC 5280 4.2.1.9: without the CA bit, the key must not verify certificates.
+        if !is_ca {
+            return Ok(Err(NotAuthority::EndEntity));
+        }
+        // RFC 5280 4.2.1.3
+        if !certificate.may_certify()? {
+            return Ok(Err(NotAuthority::NoKeyCertSign));
+        }
+        let purposes = certificate.key_purposes()?;
+        if !purposes.allow(Usage::Server) && !purposes.allow(Usage::Client) {
+            return Ok(Err(NotAuthority::OtherPurpose));
+        }
+        if !certificate.has_named_curve()? {
+            return Ok(Err(NotAuthority::ExplicitCurve));
+        }
+        let validity = Some((certificate.not_before, certificate.not_after));
+        Ok(Ok(Self { validity, purposes, path_length }))
+    }
+
+    /// Whether a path of this use and length may end at the anchor. `intermediates` excludes
+    /// self-issued certificates. Without `now`, the validity is not checked.
+    pub(crate) fn check(
+        &self,
+        usage: Usage,
+        intermediates: usize,
+        now: Option<UnixTime>,
+    ) -> Result<(), RefusalReason> {
+        if let (Some((not_before, not_after)), Some(now)) = (self.validity, now) {
+            if now < not_before {
+                return Err(RefusalReason::AuthorityNotYetValid { not_before });
+            }
+            if now > not_after {
+                return Err(RefusalReason::AuthorityExpired { not_after });
+            }
+        }
+        if !self.purposes.allow(usage) {
+            return Err(RefusalReason::NotForThisUsage);
+        }
+        if self.path_length.is_some_and(|most| intermediates > most) {
+            return Err(RefusalReason::PathTooLong);
+        }
+        Ok(())
+    }
+
+    /// An unambiguous encoding, for a digest of the anchors.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        let Self { validity, purposes, path_length } = self;
+        let bounds = validity.map(|(first, last)| [first.as_secs(), last.as_secs()]);
+        let purposes = [Usage::Server, Usage::Client].map(|usage| purposes.allow(usage));
+        format!("{bounds:?} {purposes:?} {path_length:?}").into_bytes()
+    }
+}
+
+/// The reason why a certificate is not an authority's, and therefore no trust anchor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotAuthority {
+    /// Its basicConstraints are absent or state that it is no CA. RFC 5280 4.2.1.9
+    EndEntity,
+    /// Its keyUsage does not have keyCertSign. RFC 5280 4.2.1.3
+    NoKeyCertSign,
+    /// Its extendedKeyUsage allows neither servers nor clients. RFC 5280 4.2.1.12
+    OtherPurpose,
+    /// Its key has explicit curve parameters, which are prohibited. RFC 5480 2.1.1
+    ExplicitCurve,
+}
+
+impl fmt::Display for NotAuthority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EndEntity => "the certificate is a server's or client's, not an authority's",
+            Self::NoKeyCertSign => "the key usage does not allow signing certificates",
+            Self::OtherPurpose => "the extended key usage allows neither servers nor clients",
+            Self::ExplicitCurve => "the key has explicit curve parameters, which are prohibited",
+        })
+    }
+}
+
+/// A certificate that was given as a trust anchor although it is not an authority's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotAnAnchor {
+    /// The subject, as in [`CertificateSummary`](crate::CertificateSummary).
+    pub subject: String,
+    /// The reason.
+    pub reason: NotAuthority,
+    /// Whether the certificate is trusted as itself (see [`Roots::add_der`](crate::Roots::add_der)).
+    /// If not, it was left out.
+    pub is_pinned: bool,
+}
+
+impl fmt::Display for NotAnAnchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = if self.subject.is_empty() { "(no subject)" } else { &self.subject };
+        let result = if self.is_pinned { "trusted only as itself" } else { "left out" };
+        write!(f, "{subject} is {result}: {}", self.reason)
+    }
+}
