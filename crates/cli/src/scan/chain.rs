@@ -29,7 +29,7 @@ impl Standard {
         let mut chain = self.judge_chain(&flight.chain, flight.ocsp_response.as_deref());
         chain.key_proven = match proof {
             Proof::Proven => Some(true),
-            Proof::Unknown => None,
+            Proof::Unknown(_) => None,
             Proof::Refuted(why) => {
                 let text = format!("no proof that the server has the certificate's key: {why}");
                 chain.problems.insert(0, Finding::new(Severity::Problem, text));

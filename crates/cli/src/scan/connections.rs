@@ -41,6 +41,8 @@ pub(crate) struct Connections {
     ready: Option<TcpStream>,
     made: u32,
     failures: u32,
+    /// Whether the server has sent a ServerHello.
+    served: bool,
     stopped: Option<String>,
 }
 
@@ -67,6 +69,7 @@ impl Connections {
                         ready: Some(socket),
                         made,
                         failures: 0,
+                        served: false,
                         stopped: None,
                     });
                 }
@@ -103,6 +106,20 @@ impl Connections {
     /// Records that the server answered the last connection.
     pub(crate) fn answered(&mut self) {
         self.failures = 0;
+    }
+
+    /// Records that the server answered the last connection with a ServerHello.
+    pub(crate) fn served(&mut self) {
+        self.served = true;
+        self.answered();
+    }
+
+    /// Records that the server ended the last connection in this way, before it answered. Until a
+    /// version is known, that may be its way to refuse a version.
+    pub(crate) fn closed(&mut self, how: &str) {
+        if self.served {
+            self.unanswered(how);
+        }
     }
 
     /// Records that the last connection failed without an answer. Several of these in a row end the

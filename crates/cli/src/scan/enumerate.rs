@@ -1,8 +1,9 @@
 //! Finds every value that a server accepts: all are offered, the chosen one is removed, and the
 //! rest is offered again until the server refuses.
 
-use super::reply::Reply;
-use super::report::Order;
+use serde::Serialize;
+
+use super::reply::{Cut, Reply, ServerFlight};
 
 /// The server's choice among the offered values.
 #[derive(Debug)]
@@ -15,13 +16,38 @@ pub(crate) enum Choice<T> {
 }
 
 impl<T> Choice<T> {
-    /// The meaning of a reply that selects none of the offered values.
-    pub(crate) fn refused(reply: &Reply) -> Self {
-        match reply {
-            Reply::Alert(_) | Reply::Closed | Reply::Hello(_) => Self::None,
-            Reply::Invalid(why) | Reply::Unanswered(why) => Self::Unknown(why.clone()),
+    /// The choice in the messages of a reply. They were read to their end, or far enough to contain
+    /// the choice.
+    pub(crate) fn new(reply: &Reply, value: impl FnOnce(&ServerFlight) -> Option<T>) -> Self {
+        let Reply::Hello(flight) = reply else { return Self::refused(reply) };
+        match (value(flight), &flight.cut) {
+            (Some(value), _) => Self::Chosen(value),
+            (None, None | Some(Cut::Alert(_))) if !flight.retry => Self::None,
+            (None, Some(cut)) => Self::Unknown(cut.reason()),
+            (None, None) => Self::Unknown("the server requests a second ClientHello".to_owned()),
         }
     }
+
+    /// The meaning of a reply that selects none of the offered values. Only an alert, and messages
+    /// with another choice, are a refusal.
+    pub(crate) fn refused(reply: &Reply) -> Self {
+        match reply {
+            Reply::Alert(_) | Reply::Hello(_) => Self::None,
+            Reply::Closed(_) | Reply::Invalid(_) | Reply::Unanswered(_) => {
+                Self::Unknown(reply.reason())
+            }
+        }
+    }
+}
+
+/// Which side's order of preference decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    Server,
+    Client,
+    /// There are too few choices, or the server did not answer.
+    Unknown,
 }
 
 /// The values that a server accepts, in the order in which it chose them.
@@ -31,25 +57,46 @@ pub(crate) struct Enumeration<T> {
     pub(crate) order: Order,
     /// The reason why values may be missing.
     pub(crate) cut: Option<String>,
+    /// The reason why the order was not found, although there are several values.
+    pub(crate) unordered: Option<String>,
 }
 
 impl<T> Enumeration<T> {
     pub(crate) fn nothing() -> Self {
-        Self { values: Vec::new(), order: Order::Unknown, cut: None }
+        Self { values: Vec::new(), order: Order::Unknown, cut: None, unordered: None }
+    }
+}
+
+impl<T> Enumeration<T> {
+    /// Whether the server refused all values at once.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.values.is_empty() && self.cut.is_none()
+    }
+}
+
+impl<T: Copy + PartialEq> Enumeration<T> {
+    /// Finds the order of preference with these of the values.
+    pub(crate) fn find_order(&mut self, values: &[T], choose: impl FnMut(&[T]) -> Choice<T>) {
+        match order(values, choose) {
+            Ok(order) => self.order = order,
+            Err(why) => self.unordered = Some(why),
+        }
     }
 }
 
 /// Finds which side's order of preference decides, by offering two of these values in reverse.
-/// `values` has the order in which the server chose them.
-pub(crate) fn order<T: Copy + PartialEq>(
+/// `values` has the order in which the server chose them. The error is the reason why the order
+/// remains unknown.
+fn order<T: Copy + PartialEq>(
     values: &[T],
     mut choose: impl FnMut(&[T]) -> Choice<T>,
-) -> Order {
-    let [first, .., last] = values else { return Order::Unknown };
+) -> Result<Order, String> {
+    let [first, .., last] = values else { return Ok(Order::Unknown) };
     match choose(&[*last, *first]) {
-        Choice::Chosen(value) if value == *first => Order::Server,
-        Choice::Chosen(value) if value == *last => Order::Client,
-        _ => Order::Unknown,
+        Choice::Chosen(value) if value == *first => Ok(Order::Server),
+        Choice::Chosen(value) if value == *last => Ok(Order::Client),
+        Choice::Unknown(why) => Err(why),
+        Choice::Chosen(_) | Choice::None => Err(INCONSISTENT.to_owned()),
     }
 }
 
@@ -59,7 +106,8 @@ pub(crate) fn accepted<T: Copy + PartialEq>(
     mut choose: impl FnMut(&[T]) -> Choice<T>,
 ) -> Enumeration<T> {
     let mut found = eliminate(candidates, &mut choose);
-    found.order = order(&found.values, &mut choose);
+    let values = found.values.clone();
+    found.find_order(&values, &mut choose);
     found
 }
 
@@ -83,19 +131,21 @@ pub(crate) fn accepted_of_groups<T: Copy + PartialEq>(
         }
     }
     let shown: Vec<T> = found.values.iter().copied().filter(|value| shows_order(*value)).collect();
-    found.order = order(&shown, &mut choose);
+    found.find_order(&shown, &mut choose);
     if productive > 1 && found.order == Order::Server {
         let again = eliminate(&found.values, &mut choose);
         if again.values.len() == found.values.len() {
             found.values = again.values;
         } else {
             found.order = Order::Unknown;
+            found.unordered = Some(again.cut.unwrap_or_else(|| INCONSISTENT.to_owned()));
         }
     }
     found
 }
 
-fn eliminate<T: Copy + PartialEq>(
+/// As [`accepted`], without the order of preference.
+pub(crate) fn eliminate<T: Copy + PartialEq>(
     candidates: &[T],
     choose: &mut impl FnMut(&[T]) -> Choice<T>,
 ) -> Enumeration<T> {
@@ -119,6 +169,8 @@ fn eliminate<T: Copy + PartialEq>(
     }
     found
 }
+
+const INCONSISTENT: &str = "the server chose differently when it was asked again";
 
 #[cfg(test)]
 mod tests {

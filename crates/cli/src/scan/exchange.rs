@@ -1,14 +1,18 @@
 //! The groups of the key exchange and the signature schemes that a server accepts.
 
+use std::cell::{Cell, RefCell};
+
+use tercel::pki::CertificateSummary;
+use tercel::pki_types::CertificateDer;
 use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion};
 
-use super::enumerate::{self, Choice, Enumeration};
+use super::enumerate::{self, Choice, Enumeration, Order};
 use super::keys::key_exchange;
 use super::offer::{CURVES, group_name, scheme_name, schemes_of_tls12, schemes_of_tls13};
 use super::probe::Depth;
 use super::registry;
-use super::reply::{Reply, ServerFlight};
-use super::report::{Names, Order, Report};
+use super::reply::Reply;
+use super::report::{Names, Report};
 use super::scanner::Scanner;
 use crate::negotiated::version_name;
 
@@ -24,9 +28,10 @@ pub(crate) fn find_groups_tls13(scanner: &mut Scanner, report: &mut Report) {
         let mut offer = scanner.offer(version, &suites);
         offer.groups = groups.to_vec();
         match scanner.ask(&offer, Depth::Hello) {
-            Reply::Hello(flight) if flight.version == version => {
-                flight.group.map_or(Choice::None, Choice::Chosen)
-            }
+            Reply::Hello(flight) if flight.version == version => flight.group.map_or_else(
+                || Choice::Unknown("the server names no group".to_owned()),
+                Choice::Chosen,
+            ),
             other => Choice::refused(&other),
         }
     });
@@ -34,7 +39,7 @@ pub(crate) fn find_groups_tls13(scanner: &mut Scanner, report: &mut Report) {
     let mut usable = found.values.clone();
     usable.sort_by_key(|group| is_post_quantum(*group));
     scanner.readable_group = usable.into_iter().find(|group| key_exchange(*group).is_some());
-    report.note_cut("groups of TLS 1.3", found.cut.as_ref());
+    report.note_list("groups of TLS 1.3", &found);
     report.groups.push(names(version, found, group_name));
 }
 
@@ -53,13 +58,17 @@ pub(crate) fn find_curves(scanner: &mut Scanner, report: &mut Report) {
     let (ecdhe, dhe) = (with("TLS_ECDHE_"), with("TLS_DHE_"));
     if !ecdhe.is_empty() {
         let found = curves(scanner, version, &ecdhe);
-        report.note_cut(&format!("curves of {}", version_name(version)), found.cut.as_ref());
-        report.groups.push(names(version, found, group_name));
+        report.note_list(&format!("curves of {}", version_name(version)), &found);
+        if !found.is_nothing() {
+            report.groups.push(names(version, found, group_name));
+        }
     }
     if !dhe.is_empty() {
         let offer = scanner.offer(version, &dhe);
-        if let Reply::Hello(flight) = scanner.ask(&offer, Depth::Flight) {
-            report.dh_bits = flight.dh_bits;
+        match Choice::new(&scanner.ask(&offer, Depth::Flight), |flight| flight.dh_bits) {
+            Choice::Chosen(bits) => report.dh_bits = Some(bits),
+            Choice::Unknown(why) => report.note_unanswered("DHE prime", &why),
+            Choice::None => {}
         }
     }
 }
@@ -70,22 +79,53 @@ fn curves(
     version: ProtocolVersion,
     suites: &[CipherSuite],
 ) -> Enumeration<NamedGroup> {
-    let mut choose = |curves: &[NamedGroup]| {
+    // Whether each chosen suite was one of an ECDSA certificate, and the curves of these.
+    let (ecdsa, of_certificates) = (Cell::new(true), RefCell::new(Vec::new()));
+    let mut choose = |curves: &[NamedGroup], suites: &[CipherSuite]| {
         let mut offer = scanner.offer(version, suites);
         offer.groups = curves.to_vec();
-        choice(&scanner.ask(&offer, Depth::Flight), |flight| flight.group)
-    };
-    let mut found = enumerate::accepted(&CURVES, &mut choose);
-    let ecdsa = suites.iter().all(|suite| registry::name(*suite).contains("_ECDSA_"));
-    let Some(needed) = found.values.last().copied().filter(|_| ecdsa && found.cut.is_none()) else {
-        return found;
+        Choice::new(&scanner.ask(&offer, Depth::Flight), |flight| {
+            ecdsa.set(ecdsa.get() && is_ecdsa(flight.suite));
+            let curve = flight.chain.first().and_then(certificate_curve);
+            of_certificates.borrow_mut().extend(curve);
+            flight.group
+        })
     };
     // A server may use an ECDSA certificate only if the client lists the certificate's curve
-    // (RFC 8422 5.1), so removing that curve ended the search. The other curves are offered again,
-    // followed by that curve.
+    // (RFC 8422 5.1), so removing that curve may end a search too early. A curve that is not known
+    // may be any.
+    let mut found = enumerate::eliminate(&CURVES, &mut |curves: &[_]| choose(curves, suites));
+    let of_certificates = of_certificates.take();
+    let is_accepted = |curve: &NamedGroup| found.values.contains(curve);
+    let unaccepted: Vec<_> = of_certificates.iter().copied().filter(|c| !is_accepted(c)).collect();
+    let of_certificate =
+        |c: &&NamedGroup| of_certificates.is_empty() || of_certificates.contains(*c);
+    let needed = found.values.iter().rfind(of_certificate).copied();
+    found.find_order(&found.values.clone(), |curves| {
+        choose(&[curves, &unaccepted].concat(), suites)
+    });
+    let Some(needed) = needed.filter(|_| ecdsa.get() && found.cut.is_none()) else {
+        return found;
+    };
+    let others: Vec<_> = suites.iter().copied().filter(|suite| !is_ecdsa(*suite)).collect();
+    if !others.is_empty() {
+        match choose(&CURVES, &others) {
+            // With its other certificate, the server would have accepted any further curve.
+            Choice::Chosen(_) => return found,
+            Choice::None => {}
+            Choice::Unknown(why) => {
+                found.cut = Some(why);
+                return found;
+            }
+        }
+    }
+    // The other curves are offered again, followed by the one that may be needed.
     let rest: Vec<_> = CURVES.into_iter().filter(|curve| !found.values.contains(curve)).collect();
     let mut chose_needed = false;
-    let more = enumerate::accepted(&rest, |curves| match choose(&[curves, &[needed]].concat()) {
+    let more = enumerate::eliminate(&rest, &mut |curves: &[_]| match choose(
+        &[curves, &[needed]].concat(),
+        suites,
+    ) {
         Choice::Chosen(curve) if curve == needed => {
             chose_needed = true;
             Choice::None
@@ -104,15 +144,19 @@ fn curves(
     found
 }
 
+fn is_ecdsa(suite: CipherSuite) -> bool {
+    registry::name(suite).contains("_ECDSA_")
+}
+
 /// Finds the signature schemes of both current versions.
 pub(crate) fn find_schemes(scanner: &mut Scanner, report: &mut Report) {
     if let Some(readable) = scanner.readable_offer() {
         let found = enumerate::accepted(&schemes_of_tls13(), |schemes| {
             let mut offer = readable.clone();
             offer.schemes = schemes.to_vec();
-            choice(&scanner.ask(&offer, Depth::Flight), |flight| flight.scheme)
+            Choice::new(&scanner.ask(&offer, Depth::Flight), |flight| flight.scheme)
         });
-        report.note_cut("signature schemes of TLS 1.3", found.cut.as_ref());
+        report.note_list("signature schemes of TLS 1.3", &found);
         report.signature_schemes.push(names(ProtocolVersion::TLS1_3, found, scheme_name));
     }
     let version = ProtocolVersion::TLS1_2;
@@ -129,21 +173,25 @@ pub(crate) fn find_schemes(scanner: &mut Scanner, report: &mut Report) {
     let found = enumerate::accepted(&schemes_of_tls12(), |schemes| {
         let mut offer = scanner.offer(version, &suites);
         offer.schemes = schemes.to_vec();
-        choice(&scanner.ask(&offer, Depth::Flight), |flight| flight.scheme)
+        Choice::new(&scanner.ask(&offer, Depth::Flight), |flight| flight.scheme)
     });
-    report.note_cut("signature schemes of TLS 1.2", found.cut.as_ref());
-    report.signature_schemes.push(names(version, found, scheme_name));
+    report.note_list("signature schemes of TLS 1.2", &found);
+    if !found.is_nothing() {
+        report.signature_schemes.push(names(version, found, scheme_name));
+    }
 }
 
-/// The choice in a flight that was read to its end, or far enough to contain the choice.
-fn choice<T>(reply: &Reply, value: impl FnOnce(&ServerFlight) -> Option<T>) -> Choice<T> {
-    match reply {
-        Reply::Hello(flight) => match (value(flight), &flight.cut) {
-            (Some(value), _) => Choice::Chosen(value),
-            (None, Some(why)) if !why.starts_with("alert ") => Choice::Unknown(why.clone()),
-            (None, _) => Choice::None,
-        },
-        other => Choice::refused(other),
+/// The curve of an ECDSA certificate's key.
+fn certificate_curve(certificate: &CertificateDer<'static>) -> Option<NamedGroup> {
+    match CertificateSummary::new(certificate).ok()?.key.strip_prefix("ECDSA ")? {
+        "P-256" => Some(NamedGroup::SECP256R1),
+        "P-384" => Some(NamedGroup::SECP384R1),
+        "P-521" => Some(NamedGroup::SECP521R1),
+        "secp256k1" => Some(NamedGroup(0x0016)),
+        "1.3.36.3.3.2.8.1.1.7" => Some(NamedGroup(0x001a)),
+        "1.3.36.3.3.2.8.1.1.11" => Some(NamedGroup(0x001b)),
+        "1.3.36.3.3.2.8.1.1.13" => Some(NamedGroup(0x001c)),
+        _ => None,
     }
 }
 

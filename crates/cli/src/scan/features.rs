@@ -6,8 +6,9 @@ use tercel_wire::{
 
 use super::enumerate::{self, Choice, Enumeration};
 use super::probe::Depth;
-use super::reply::{Reply, ServerFlight};
-use super::report::{Feature, Names, Report};
+use super::registry;
+use super::reply::Reply;
+use super::report::{Names, Report, Support};
 use super::scanner::{Observations, Scanner};
 use crate::negotiated::version_name;
 
@@ -21,18 +22,17 @@ pub(crate) fn find_protocols(scanner: &mut Scanner, report: &mut Report) {
     let found = enumerate::accepted(&PROTOCOLS, |protocols| {
         let mut offer = basis.clone();
         offer.protocols = protocols.to_vec();
-        match scanner.ask(&offer, depth) {
-            Reply::Hello(flight) => match &flight.alpn {
-                Some(name) => protocols
-                    .iter()
-                    .find(|protocol| protocol.as_bytes() == name)
-                    .map_or_else(|| Choice::Unknown(UNOFFERED.to_owned()), |p| Choice::Chosen(*p)),
-                None => Choice::None,
-            },
-            other => Choice::refused(&other),
+        let choice = Choice::new(&scanner.ask(&offer, depth), |flight| flight.alpn.clone());
+        match choice {
+            Choice::Chosen(name) => protocols
+                .iter()
+                .find(|protocol| protocol.as_bytes() == name)
+                .map_or_else(|| Choice::Unknown(UNOFFERED.to_owned()), |p| Choice::Chosen(*p)),
+            Choice::None => Choice::None,
+            Choice::Unknown(why) => Choice::Unknown(why),
         }
     });
-    report.note_cut("application protocols", found.cut.as_ref());
+    report.note_list("application protocols", &found);
     report.alpn = Some(Names {
         version: version_name(basis.version),
         order: found.order,
@@ -43,61 +43,69 @@ pub(crate) fn find_protocols(scanner: &mut Scanner, report: &mut Report) {
 
 /// Finds the other features.
 pub(crate) fn find(scanner: &mut Scanner, report: &mut Report) {
-    read_flight(scanner);
-    let mut features = Vec::new();
-    let mut add = |name, supported: Option<bool>, detail: String| {
-        features.push(Feature { name, supported, detail });
-    };
     let chains = &scanner.observed.chains;
+    // Only a flight that was read to its end shows what is not in it.
+    let known = |seen: bool| (seen || !scanner.observed.flights.is_empty()).then_some(seen);
     let staple = chains.iter().any(|flight| flight.ocsp_response.is_some());
-    add("OCSP stapling", (!chains.is_empty()).then_some(staple), String::new());
+    report.add_feature("OCSP stapling", known(staple), "");
     let timestamps = chains.iter().map(|flight| flight.timestamps).max().unwrap_or_default();
     let detail = if timestamps > 0 { format!("{timestamps} timestamps") } else { String::new() };
-    add("certificate timestamps in the handshake", known(chains, timestamps > 0), detail);
+    report.add_feature("certificate timestamps in the handshake", known(timestamps > 0), detail);
     let asks = scanner.observed.flights.iter().any(|flight| flight.requests_certificate);
-    add("client certificates are requested", known(&scanner.observed.flights, asks), String::new());
+    report.add_feature("client certificates are requested", known(asks), "");
 
-    if let Some((supported, detail)) = certificate_compression(scanner) {
-        add("certificate compression", supported, detail);
+    if let Some(found) = certificate_compression(scanner) {
+        report.note_list("certificate compression", &found);
+        let (supported, detail) = compression(&found);
+        report.add_feature("certificate compression", supported, detail);
     }
     let (supported, bytes) = record_size_limit(&scanner.observed);
-    add("record_size_limit", supported, bytes);
+    report.add_feature("record_size_limit", supported, bytes);
 
-    if let Some((version, _)) = scanner.older() {
+    if let Some((version, suites)) = scanner.older() {
         let hello = scanner.observed.hellos.iter().find(|flight| flight.version == version);
         let has = |extension| hello.map(|flight| flight.has(extension));
-        add("extended main secret", has(ExtensionType::EXTENDED_MASTER_SECRET), String::new());
-        add("secure renegotiation", has(ExtensionType::RENEGOTIATION_INFO), String::new());
-        let encrypts = scanner.observed.cbc.then_some(scanner.observed.encrypt_then_mac);
-        let detail = if encrypts.is_none() { "no CBC suites" } else { "" };
-        add("encrypt-then-MAC", encrypts, detail.to_owned());
-    }
-    if let Some((supported, detail)) = fallback_scsv(scanner) {
-        add("fallback SCSV", supported, detail);
-    }
-    if let Some((supported, detail)) = downgrade_sentinel(scanner) {
-        add("downgrade sentinel", supported, detail);
-    }
-    let (supported, detail) = tolerates_grease(scanner);
-    add("unknown values are ignored (GREASE)", supported, detail);
-    if let Some((supported, detail)) = tolerates_versions(scanner) {
-        add("unknown versions are tolerated", supported, detail);
-    }
-    report.features = features;
-}
-
-fn known(flights: &[ServerFlight], supported: bool) -> Option<bool> {
-    (!flights.is_empty()).then_some(supported)
-}
-
-/// Reads one flight of each version that no earlier step has read.
-fn read_flight(scanner: &mut Scanner) {
-    let older = scanner.older().map(|(version, suites)| scanner.offer(version, &suites));
-    for offer in [scanner.readable_offer(), older].into_iter().flatten() {
-        if scanner.observed.flight(offer.version).is_none() {
-            scanner.ask(&offer, Depth::Flight);
+        let (secret, renegotiation) =
+            (has(ExtensionType::EXTENDED_MASTER_SECRET), has(ExtensionType::RENEGOTIATION_INFO));
+        report.add_feature("extended main secret", secret, "");
+        report.add_feature("secure renegotiation", renegotiation, "");
+        match encrypt_then_mac(scanner, version, &suites) {
+            Choice::Chosen(supported) => {
+                report.add_feature("encrypt-then-MAC", Some(supported), "");
+            }
+            Choice::None => report.add_feature("encrypt-then-MAC", None, "no CBC suites"),
+            Choice::Unknown(why) => report.add_asked("encrypt-then-MAC", Err(why)),
         }
     }
+    if let Some(found) = fallback_scsv(scanner) {
+        report.add_asked("fallback SCSV", found);
+    }
+    if let Some((supported, detail)) = downgrade_sentinel(scanner) {
+        report.add_feature("downgrade sentinel", supported, detail);
+    }
+    if let Some(found) = tolerates_grease(scanner) {
+        report.add_asked("unknown values are ignored (GREASE)", found);
+    }
+    if let Some(found) = tolerates_versions(scanner) {
+        report.add_asked("unknown versions are tolerated", found);
+    }
+}
+
+/// Offers suites with CBC alone. RFC 7366 2
+fn encrypt_then_mac(
+    scanner: &mut Scanner,
+    version: ProtocolVersion,
+    suites: &[CipherSuite],
+) -> Choice<bool> {
+    let is_cbc = |suite: &&CipherSuite| registry::name(**suite).contains("_CBC_");
+    let suites: Vec<CipherSuite> = suites.iter().filter(is_cbc).copied().collect();
+    if suites.is_empty() {
+        return Choice::None;
+    }
+    let offer = scanner.offer(version, &suites);
+    Choice::new(&scanner.ask(&offer, Depth::Hello), |flight| {
+        Some(flight.has(ExtensionType::ENCRYPT_THEN_MAC))
+    })
 }
 
 /// RFC 8449 4
@@ -112,42 +120,40 @@ fn record_size_limit(observed: &Observations) -> (Option<bool>, String) {
 }
 
 /// RFC 8879 3
-fn certificate_compression(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
+fn certificate_compression(
+    scanner: &mut Scanner,
+) -> Option<Enumeration<CertificateCompressionAlgorithm>> {
     let basis = scanner.readable_offer()?;
     let found = enumerate::accepted(CertificateCompressionAlgorithm::NAMED, |algorithms| {
         let mut offer = basis.clone();
         offer.compressions = algorithms.to_vec();
-        match scanner.ask(&offer, Depth::Flight) {
-            Reply::Hello(flight) => flight.compression.map_or(Choice::None, Choice::Chosen),
-            other => Choice::refused(&other),
-        }
+        Choice::new(&scanner.ask(&offer, Depth::Flight), |flight| flight.compression)
     });
-    Some(compression(&found))
+    Some(found)
 }
 
 /// The accepted algorithms. The reason if there are none because the search ended early.
 fn compression(found: &Enumeration<CertificateCompressionAlgorithm>) -> (Option<bool>, String) {
-    match (&found.values[..], &found.cut) {
+    let names: Vec<String> = found.values.iter().map(ToString::to_string).collect();
+    match (&names[..], &found.cut) {
         ([], Some(why)) => (None, why.clone()),
         ([], None) => (Some(false), String::new()),
-        (names, _) => {
-            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            (Some(true), names.join(", "))
-        }
+        (names, None) => (Some(true), names.join(", ")),
+        (names, Some(_)) => (Some(true), format!("{}, perhaps more", names.join(", "))),
     }
 }
 
 /// Offers a version below the highest one with TLS_FALLBACK_SCSV. RFC 7507 3
-fn fallback_scsv(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
+fn fallback_scsv(scanner: &mut Scanner) -> Option<Support> {
     let (highest, _) = scanner.accepted.first()?;
     let (version, suites) =
         scanner.accepted.iter().find(|(version, _)| version < highest).cloned()?;
     let mut offer = scanner.offer(version, &suites);
     offer.suites.push(CipherSuite::TLS_FALLBACK_SCSV);
     Some(match scanner.ask(&offer, Depth::Hello) {
-        Reply::Alert(AlertDescription::INAPPROPRIATE_FALLBACK) => (Some(true), String::new()),
-        Reply::Hello(_) => (Some(false), String::new()),
-        other => (None, other.reason()),
+        Reply::Alert(AlertDescription::INAPPROPRIATE_FALLBACK) => Ok((true, String::new())),
+        Reply::Hello(_) => Ok((false, String::new())),
+        other => Err(other.reason()),
     })
 }
 
@@ -172,18 +178,16 @@ fn downgrade_sentinel(scanner: &Scanner) -> Option<(Option<bool>, String)> {
 }
 
 /// Offers reserved values in every list of the highest version. RFC 8701 3.1
-fn tolerates_grease(scanner: &mut Scanner) -> (Option<bool>, String) {
-    let Some((version, suites)) = scanner.accepted.first().cloned() else {
-        return (None, String::new());
-    };
+fn tolerates_grease(scanner: &mut Scanner) -> Option<Support> {
+    let (version, suites) = scanner.accepted.first().cloned()?;
     let mut offer = scanner.offer(version, &suites);
     offer.grease = true;
-    tolerance(&scanner.ask(&offer, Depth::Hello), version)
+    Some(tolerance(&scanner.ask(&offer, Depth::Hello), version))
 }
 
 /// Offers a version that does not exist in legacy_version, as a client of a later protocol might:
 /// the server has to answer with its own highest version. RFC 5246 E.1
-fn tolerates_versions(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
+fn tolerates_versions(scanner: &mut Scanner) -> Option<Support> {
     let (version, suites) = scanner.older()?;
     let mut offer = scanner.offer(version, &suites);
     offer.version = ProtocolVersion::TLS1_2;
@@ -191,11 +195,11 @@ fn tolerates_versions(scanner: &mut Scanner) -> Option<(Option<bool>, String)> {
     Some(tolerance(&scanner.ask(&offer, Depth::Hello), version))
 }
 
-fn tolerance(reply: &Reply, version: ProtocolVersion) -> (Option<bool>, String) {
+fn tolerance(reply: &Reply, version: ProtocolVersion) -> Support {
     match reply {
-        Reply::Hello(flight) if flight.version == version => (Some(true), String::new()),
-        Reply::Unanswered(why) => (None, why.clone()),
-        other => (Some(false), other.reason()),
+        Reply::Hello(flight) if flight.version == version => Ok((true, String::new())),
+        Reply::Hello(_) | Reply::Alert(_) => Ok((false, reply.reason())),
+        Reply::Closed(_) | Reply::Invalid(_) | Reply::Unanswered(_) => Err(reply.reason()),
     }
 }
 
@@ -226,10 +230,10 @@ mod tests {
     fn a_feature_is_unknown_if_no_answer_shows_it() {
         assert_eq!(record_size_limit(&Observations::default()).0, None);
         let mut found = Enumeration::nothing();
-        assert_eq!(compression(&found).0, Some(false));
+        assert_eq!(compression(&found), (Some(false), String::new()));
         found.cut = Some("stopped".to_owned());
         assert_eq!(compression(&found), (None, "stopped".to_owned()));
         found.values.push(CertificateCompressionAlgorithm::ZLIB);
-        assert_eq!(compression(&found), (Some(true), "zlib".to_owned()));
+        assert_eq!(compression(&found), (Some(true), "zlib, perhaps more".to_owned()));
     }
 }

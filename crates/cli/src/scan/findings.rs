@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::report::{Finding, Names, Order, Report};
+use super::enumerate::Order;
+use super::report::{Finding, Names, Report, Version};
 use super::weakness::{Severity, Weakness, weaknesses};
 
 /// The findings of a report. `breaches` are breaches of the protocol that were seen.
@@ -31,7 +32,7 @@ pub(crate) fn find(report: &Report, breaches: &[String]) -> Vec<Finding> {
 }
 
 fn accepted(report: &Report, name: &str) -> bool {
-    report.versions.iter().any(|version| version.accepted && version.name == name)
+    report.versions.iter().any(|version| version.accepted == Some(true) && version.name == name)
 }
 
 fn versions(report: &Report, add: &mut impl FnMut(Severity, String)) {
@@ -44,8 +45,8 @@ fn versions(report: &Report, add: &mut impl FnMut(Severity, String)) {
         let (names, verb) = (old.join(" and "), if old.len() > 1 { "are" } else { "is" });
         add(Severity::Weakness, format!("{names} {verb} accepted, which RFC 8996 forbids"));
     }
-    let listed = report.versions.iter().any(|version| version.name == "TLS 1.3");
-    if listed && !accepted(report, "TLS 1.3") {
+    let refuses = |v: &Version| v.name == "TLS 1.3" && v.accepted == Some(false);
+    if report.versions.iter().any(refuses) {
         add(Severity::Weakness, "TLS 1.3 is not accepted".to_owned());
     }
 }
@@ -90,7 +91,8 @@ fn exchange(report: &Report, add: &mut impl FnMut(Severity, String)) {
         }
         _ => {}
     }
-    let of_tls13 = report.groups.iter().find(|list| list.version == "TLS 1.3");
+    // A list that may lack entries shows no absence.
+    let of_tls13 = report.groups.iter().find(|list| list.version == "TLS 1.3" && list.complete);
     if of_tls13.is_some_and(|list| !list.names.iter().any(|name| name.contains("MLKEM"))) {
         add(Severity::Note, "no group of TLS 1.3 resists quantum computers".to_owned());
     }
@@ -162,10 +164,10 @@ fn sessions(report: &Report, add: &mut impl FnMut(Severity, String)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::report::{Feature, Resumption, Suite, Suites, Version};
+    use crate::scan::report::{Feature, Resumption, Suite, Suites};
 
     fn version(name: &str) -> Version {
-        Version { name: name.to_owned(), accepted: true, answer: None }
+        Version { name: name.to_owned(), accepted: Some(true), answer: None }
     }
 
     fn suites(version: &str, names: &[&str]) -> Suites {

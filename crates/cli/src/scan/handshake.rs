@@ -17,7 +17,7 @@ pub(crate) enum HandshakeFailure {
     Breach(String),
     /// The server answered, but the sides do not agree.
     Answered(String),
-    /// The network failed, or the time limit passed.
+    /// The connection ended or failed, or the time limit passed.
     Unanswered(String),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn complete(
                 let count = received.read_from(&mut transport);
                 if count.map_err(|error| failed(&error))? == 0 {
                     let why = "the server closed the connection in the handshake";
-                    return Err(HandshakeFailure::Answered(why.to_owned()));
+                    return Err(HandshakeFailure::Unanswered(why.to_owned()));
                 }
             }
             Next::Connected(connection) => return Ok((*connection, received)),

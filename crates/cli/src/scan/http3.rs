@@ -1,7 +1,7 @@
 //! Whether HTTP/3 answers: one handshake over QUIC, at the UDP port of the same number.
 //!
-//! An answer that is late counts as none, because a firewall that discards packets looks like a
-//! server without HTTP/3.
+//! Without an answer, the row is unknown: a firewall that discards packets looks like a server
+//! without HTTP/3. The result does not count for the completeness of a scan, which is about TCP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,18 @@ use crate::http3::{self, Client, Failure, client_config};
 
 /// Completes a handshake over QUIC, and sends nothing else. `None` if the scan has ended before.
 pub(crate) fn find(scanner: &mut Scanner, name: &ServerName<'static>) -> Option<Feature> {
-    let limit = scanner.connections.time().min(LIMIT);
+    let mut limit = scanner.connections.time().min(LIMIT);
     scanner.connections.begin().ok()?;
-    let (supported, detail) = match connect(scanner, name, limit) {
+    let mut result = connect(scanner, name, limit);
+    let is_answer = |result: &Result<_, Failure>| {
+        result.is_ok() || matches!(result, Err(f) if f.alert().is_some())
+    };
+    let refused = matches!(result, Ok(Err(Failure::Refused)));
+    if !refused && !result.as_ref().is_ok_and(is_answer) && scanner.connections.begin().is_ok() {
+        limit = scanner.connections.time().min(LIMIT);
+        result = connect(scanner, name, limit);
+    }
+    let (supported, detail) = match result {
         Ok(Ok(info)) => {
             scanner.note_completed(&info);
             let group = info.group.map(|group| format!(", {group}")).unwrap_or_default();
@@ -65,7 +74,7 @@ fn judge(failure: &Failure, port: u16, limit: Duration) -> (Option<bool>, String
         (Failure::Refused, _) => (Some(false), format!("nothing listens on UDP port {port}")),
         (Failure::TimedOut, _) => {
             let seconds = limit.as_secs_f64();
-            (Some(false), format!("no answer on UDP port {port} within {seconds:.1} s"))
+            (None, format!("no answer on UDP port {port} within {seconds:.1} s"))
         }
         (_, Some(AlertDescription::NO_APPLICATION_PROTOCOL)) => {
             (Some(false), "QUIC is served, but without HTTP/3".to_owned())
@@ -85,9 +94,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_answer_is_no_http3() {
+    fn no_answer_shows_nothing() {
         let (supported, detail) = judge(&Failure::TimedOut, 443, LIMIT);
-        assert_eq!(supported, Some(false));
+        assert_eq!(supported, None);
         assert_eq!(detail, "no answer on UDP port 443 within 2.0 s");
         assert_eq!(judge(&Failure::Refused, 443, LIMIT).0, Some(false));
         assert_eq!(judge(&Failure::Local("x".to_owned()), 443, LIMIT).0, None);

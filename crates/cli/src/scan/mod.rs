@@ -3,6 +3,11 @@
 //! Most answers come from a prober, which sends a ClientHello and reads the server's first
 //! messages. So the scan also sees versions and cipher suites that the library does not implement.
 //!
+//! # Answers
+//!
+//! Messages and alerts are answers. A connection that is reset, ends or times out is none: the
+//! question is asked again over a new connection, and what is then not answered is unknown.
+//!
 //! # Modules
 //!
 //! Lowest first.
@@ -14,7 +19,7 @@
 //! | `keys`, `records` | record protection of TLS 1.3; records and messages with limits |
 //! | `offer`, `reply`, `probe` | a ClientHello, the server's answer, and the exchange of both |
 //! | `handshake` | complete handshakes with the library's client |
-//! | `report`, `enumerate`, `scanner` | the result; search by elimination; what was seen so far |
+//! | `enumerate`, `report`, `scanner` | search by elimination; the result; what was seen so far |
 //! | `versions`, `exchange`, `features`, `resumption` | steps of a scan |
 //! | `http3`, `proof`, `chain` | further steps |
 //! | `findings`, `table` | conclusions; the table |
@@ -61,6 +66,7 @@ use crate::target::Target;
 use chain::Standard;
 use connections::Connections;
 pub(crate) use options::Options;
+use proof::Proof;
 use report::Report;
 use scanner::Scanner;
 
@@ -100,7 +106,8 @@ fn standard(options: &Options, target: &Target) -> Result<Standard> {
     Ok(Standard { roots: roots.map(Arc::new), name, now: UnixTime::now() })
 }
 
-/// Runs the steps. The most important ones come first, because a limit may end the scan.
+/// Runs the steps: first those that show something about each part of the server, with few
+/// connections each, because a limit may end the scan.
 fn scan(
     scanner: &mut Scanner,
     target: &Target,
@@ -113,36 +120,48 @@ fn scan(
         port: target.port,
         address: address.to_string(),
         server_name: scanner.host.clone(),
+        complete: true,
         ..Report::default()
     };
     versions::find_versions(scanner, &mut report).map_err(|why| anyhow!("{address}: {why}"))?;
     let accepted: Vec<_> = scanner.accepted.iter().map(|(version, _)| *version).collect();
-    let (current, older) = accepted.split_at(accepted.len().min(2));
-    versions::find_suites(scanner, current, &mut report);
+    // The suites of TLS 1.3 are few, and the later steps need them. Finding the others may take
+    // all connections: they come last.
+    let (tls13, older) =
+        accepted.split_at(accepted.partition_point(|v| *v == ProtocolVersion::TLS1_3));
+    versions::find_suites(scanner, tls13, &mut report);
     exchange::find_groups_tls13(scanner, &mut report);
+    scanner.read_flights(&mut report);
+    features::find_protocols(scanner, &mut report);
     exchange::find_curves(scanner, &mut report);
     exchange::find_schemes(scanner, &mut report);
-    features::find_protocols(scanner, &mut report);
     resumption::find(scanner, &standard.name, options.early_data, &mut report);
     features::find(scanner, &mut report);
     #[cfg(feature = "http3")]
     if options.starttls.is_none() && options.address.scheme.is_none_or(Scheme::is_https) {
         report.features.extend(http3::find(scanner, &standard.name));
     }
-    versions::find_suites(scanner, older, &mut report);
     let proofs = proof::find(scanner, &standard.name);
+    versions::find_suites(scanner, older, &mut report);
     let chains = scanner.observed.chains.iter().zip(&proofs);
     report.chains = chains.map(|(flight, proof)| standard.judge(flight, proof)).collect();
     report.findings = findings::find(&report, &scanner.observed.invalid);
-    let stopped = scanner.connections.stopped();
-    let unread = accepted.contains(&ProtocolVersion::TLS1_3) && scanner.readable_offer().is_none();
-    report.complete = stopped.is_none() && !unread;
-    if unread {
-        let why = "TLS 1.3: the prober has no group or no cipher suite of the server, so it could \
-                   not examine certificates, signature schemes and extensions";
-        report.notes.push(why.to_owned());
+    for (index, proof) in proofs.iter().enumerate() {
+        if let Proof::Unknown(why) = proof {
+            let what = format!("the key of certificate chain {}: no handshake", index + 1);
+            report.note_unknown(&what, why);
+        }
     }
-    report.notes.extend(stopped.map(|why| format!("the scan is incomplete: {why}")));
+    // An interrupted search for groups is noted already.
+    let groups = report.groups.iter().find(|list| list.version == "TLS 1.3");
+    if scanner.readable_offer().is_none() && groups.is_some_and(|list| list.complete) {
+        let why = "the prober has no group or no cipher suite of the server, so it could not \
+                   examine certificates, signature schemes and extensions";
+        report.note_unknown("TLS 1.3", why);
+    }
+    if let Some(why) = scanner.connections.stopped() {
+        report.note_unknown("the scan is incomplete", why);
+    }
     report.connections = scanner.connections.made();
     let elapsed = scanner.connections.elapsed().as_millis();
     report.milliseconds = u64::try_from(elapsed).unwrap_or(u64::MAX);

@@ -16,7 +16,7 @@ use super::keys::{ServerKeys, key_exchange};
 use super::offer::Offer;
 use super::records::{Part, Records};
 use super::registry;
-use super::reply::{Reply, ServerFlight};
+use super::reply::{Cut, Reply, ServerFlight};
 use crate::transport::Transport;
 
 /// How much of the server's answer is read.
@@ -36,8 +36,10 @@ pub(crate) fn ask(connections: &mut Connections, offer: &Offer, depth: Depth) ->
     };
     let reply = exchange(&transport, offer, depth);
     match &reply {
+        Reply::Hello(_) => connections.served(),
+        Reply::Alert(_) | Reply::Invalid(_) => connections.answered(),
+        Reply::Closed(how) => connections.closed(how),
         Reply::Unanswered(why) => connections.unanswered(why),
-        _ => connections.answered(),
     }
     reply
 }
@@ -61,7 +63,8 @@ fn exchange(mut transport: &Transport, offer: &Offer, depth: Depth) -> Reply {
             return Reply::Invalid(format!("sent {kind} in place of a ServerHello"));
         }
         Part::Alert(alert) => return Reply::Alert(alert),
-        Part::Closed => return Reply::Closed,
+        Part::Closed => return Reply::Closed(CLOSED),
+        Part::Reset => return Reply::Closed(RESET),
         Part::Invalid(why) | Part::TooLong(why) => return Reply::Invalid(why),
         Part::Failed(why) if sent => return Reply::Unanswered(why),
         Part::Failed(why) => return Reply::Unanswered(format!("cannot send: {why}")),
@@ -81,9 +84,8 @@ fn exchange(mut transport: &Transport, offer: &Offer, depth: Depth) -> Reply {
             }
             _ => Ok(()),
         };
-        if let Err(why) = rest.and_then(|()| read_flight(&mut records, &mut flight)) {
-            flight.cut = Some(why);
-        }
+        let rest = rest.map_err(Cut::Unreadable);
+        flight.cut = rest.and_then(|()| read_flight(&mut records, &mut flight)).err();
     }
     Reply::Hello(Box::new(flight))
 }
@@ -139,7 +141,7 @@ fn protect(
 }
 
 /// Reads the messages after the ServerHello, up to the one that ends the server's flight.
-fn read_flight(records: &mut Records<&Transport>, flight: &mut ServerFlight) -> Result<(), String> {
+fn read_flight(records: &mut Records<&Transport>, flight: &mut ServerFlight) -> Result<(), Cut> {
     loop {
         match records.next() {
             Part::Message(HandshakeType::SERVER_HELLO_DONE | HandshakeType::FINISHED, _) => {
@@ -147,14 +149,17 @@ fn read_flight(records: &mut Records<&Transport>, flight: &mut ServerFlight) -> 
             }
             Part::Message(kind, body) => read_message(kind, &body, flight)
                 .map_err(|why| format!("sent a malformed {kind} message: {why}"))
-                .inspect_err(|why| flight.breach = Some(why.clone()))?,
-            Part::Alert(alert) => return Err(format!("alert {alert}")),
-            Part::Closed => return Err("closed the connection".to_owned()),
+                .inspect_err(|why| flight.breach = Some(why.clone()))
+                .map_err(Cut::Unreadable)?,
+            Part::Alert(alert) => return Err(Cut::Alert(alert)),
+            Part::Closed => return Err(Cut::Lost(CLOSED.to_owned())),
+            Part::Reset => return Err(Cut::Lost(RESET.to_owned())),
+            Part::Failed(why) => return Err(Cut::Lost(why)),
             Part::Invalid(why) => {
                 flight.breach = Some(why.clone());
-                return Err(why);
+                return Err(Cut::Unreadable(why));
             }
-            Part::TooLong(why) | Part::Failed(why) => return Err(why),
+            Part::TooLong(why) => return Err(Cut::Unreadable(why)),
         }
     }
 }
@@ -241,6 +246,9 @@ fn bits(number: &[u8]) -> usize {
     let top = digits.next().map_or(0, |byte| 8 - byte.leading_zeros());
     usize::try_from(top).unwrap_or_default() + 8 * digits.count()
 }
+
+const CLOSED: &str = "closed the connection";
+const RESET: &str = "reset the connection";
 
 /// The number of certificates of a chain that are read.
 const MAX_CHAIN: usize = 16;

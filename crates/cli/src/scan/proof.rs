@@ -18,8 +18,8 @@ pub(crate) enum Proof {
     Proven,
     /// The handshake failed because of the server, for this reason.
     Refuted(String),
-    /// No handshake was completed with it.
-    Unknown,
+    /// No handshake was completed with it, for this reason.
+    Unknown(String),
 }
 
 /// Tries a handshake for each observed chain with which none was completed yet.
@@ -32,23 +32,36 @@ fn prove(scanner: &mut Scanner, flight: &ServerFlight, name: &ServerName<'static
     if scanner.is_proven(flight) {
         return Proof::Proven;
     }
-    let Some(config) = config(flight) else { return Proof::Unknown };
-    let Ok(transport) = scanner.connections.open() else { return Proof::Unknown };
-    match handshake::complete(&transport, &config, name) {
-        Ok((connection, _)) => {
-            scanner.note_completed(&connection.info);
-            transport.close_gracefully();
-            if scanner.is_proven(flight) { Proof::Proven } else { Proof::Unknown }
-        }
-        Err(HandshakeFailure::Breach(why)) => {
-            scanner.connections.answered();
-            Proof::Refuted(why)
-        }
-        Err(other) => {
-            let _ = scanner.note_failure(other);
-            Proof::Unknown
+    let Some(config) = config(flight) else {
+        return Proof::Unknown("the library has no such version or signature scheme".to_owned());
+    };
+    let mut lost = String::new();
+    for _ in 0..2 {
+        let transport = match scanner.connections.open() {
+            Ok(transport) => transport,
+            Err(why) => return Proof::Unknown(why),
+        };
+        match handshake::complete(&transport, &config, name) {
+            Ok((connection, _)) => {
+                scanner.note_completed(&connection.info);
+                transport.close_gracefully();
+                if scanner.is_proven(flight) {
+                    return Proof::Proven;
+                }
+                return Proof::Unknown("the server then sent another certificate".to_owned());
+            }
+            Err(HandshakeFailure::Breach(why)) => {
+                scanner.connections.answered();
+                return Proof::Refuted(why);
+            }
+            Err(failure @ HandshakeFailure::Answered(_)) => {
+                return Proof::Unknown(scanner.note_failure(failure));
+            }
+            Err(failure @ HandshakeFailure::Unanswered(_)) => lost = scanner.note_failure(failure),
         }
     }
+    scanner.confirm();
+    Proof::Unknown(lost)
 }
 
 /// A configuration with which the server should send the same chain. `None` if the library does not

@@ -14,7 +14,10 @@ use crate::explain;
 pub(crate) enum Part {
     Message(HandshakeType, Vec<u8>),
     Alert(AlertDescription),
+    /// The end of the stream, or close_notify.
     Closed,
+    /// The transport was reset.
+    Reset,
     /// The bytes break the rules of TLS, for this reason.
     Invalid(String),
     /// The answer exceeds this limit of the reader.
@@ -137,15 +140,12 @@ impl<R: Read> Records<R> {
         let mut buffer = [0; 4096];
         while self.received.len() < needed {
             let count = match self.transport.read(&mut buffer) {
-                Ok(0) if self.total == 0 => return Err(Part::Closed),
-                Ok(0) if self.received.len() < RecordHeader::LENGTH && self.records == 0 => {
+                Ok(0) if self.records == 0 && !self.may_be_record() => {
                     return Err(Part::Invalid(self.not_tls()));
                 }
                 Ok(0) => return Err(Part::Closed),
                 Ok(count) => count,
-                Err(error) if is_reset(&error) => {
-                    return Err(Part::Closed);
-                }
+                Err(error) if is_reset(&error) => return Err(Part::Reset),
                 Err(error) if explain::is_timeout(&error) && self.total == 0 => {
                     return Err(Part::Failed("no answer within the time limit".to_owned()));
                 }
@@ -166,6 +166,12 @@ impl<R: Read> Records<R> {
             self.received.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }
         Ok(())
+    }
+
+    /// Whether the received bytes are the start of a record, as far as they show it.
+    fn may_be_record(&self) -> bool {
+        let is_type = |kind: &u8| (20..=23).contains(kind);
+        self.received.first().is_none_or(is_type) && self.received.get(1).is_none_or(|v| *v == 3)
     }
 
     /// The reason why the received bytes are not TLS. They are quoted, because many servers answer
@@ -245,7 +251,10 @@ mod tests {
             let [Part::Invalid(why)] = &parts(answer.as_bytes())[..] else { panic!("{answer}") };
             assert!(why.ends_with(&format!("\"{quoted}\"")), "{why}");
         }
-        assert_eq!(parts(b""), [Part::Closed]);
+        // The start of a record is not plain text.
+        for start in [&b""[..], &[22], &[22, 3, 3], &[22, 3, 3, 0, 9, 2]] {
+            assert_eq!(parts(start), [Part::Closed]);
+        }
     }
 
     #[test]

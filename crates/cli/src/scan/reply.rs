@@ -15,8 +15,8 @@ pub(crate) enum Reply {
     Hello(Box<ServerFlight>),
     /// A fatal alert.
     Alert(AlertDescription),
-    /// The server closed the connection without an alert.
-    Closed,
+    /// The server ended the connection without an alert, in this way.
+    Closed(&'static str),
     /// The answer is not TLS, or breaks its rules, for this reason.
     Invalid(String),
     /// There is no answer, for this reason: the network, a time limit or a limit of the scan.
@@ -29,8 +29,38 @@ impl Reply {
         match self {
             Self::Hello(flight) => format!("chose {}", version_name(flight.version)),
             Self::Alert(alert) => format!("alert {alert}"),
-            Self::Closed => "closed the connection".to_owned(),
+            Self::Closed(how) => (*how).to_owned(),
             Self::Invalid(why) | Self::Unanswered(why) => why.clone(),
+        }
+    }
+
+    /// Whether the reply answers the question of the ClientHello. Only a message and an alert do: a
+    /// connection may end for reasons that have nothing to do with the ClientHello.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Self::Hello(flight) => !matches!(flight.cut, Some(Cut::Lost(_))),
+            Self::Alert(_) => true,
+            Self::Closed(_) | Self::Invalid(_) | Self::Unanswered(_) => false,
+        }
+    }
+}
+
+/// Why the messages after a ServerHello were not read to their end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// A fatal alert.
+    Alert(AlertDescription),
+    /// The connection ended, or the time passed.
+    Lost(String),
+    /// The messages break the protocol, are too long, or cannot be decrypted.
+    Unreadable(String),
+}
+
+impl Cut {
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Alert(alert) => format!("alert {alert}"),
+            Self::Lost(why) | Self::Unreadable(why) => why.clone(),
         }
     }
 }
@@ -60,7 +90,7 @@ pub(crate) struct ServerFlight {
     pub(crate) scheme: Option<SignatureScheme>,
     pub(crate) requests_certificate: bool,
     /// The reason why the messages after the ServerHello were not read to their end.
-    pub(crate) cut: Option<String>,
+    pub(crate) cut: Option<Cut>,
     /// The breach of the protocol that ended the reading, if there was one.
     pub(crate) breach: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::enumerate::{Enumeration, Order};
 use super::weakness::Severity;
 use crate::certificates::CertificateDescription;
 
@@ -24,7 +25,7 @@ pub(crate) struct Report {
     pub(crate) features: Vec<Feature>,
     pub(crate) chains: Vec<Chain>,
     pub(crate) findings: Vec<Finding>,
-    /// Whether every step ran. If not, `notes` has the reason.
+    /// Whether every question of the scan over TCP was answered. If not, `notes` has the reasons.
     pub(crate) complete: bool,
     pub(crate) notes: Vec<String>,
     pub(crate) connections: u32,
@@ -32,10 +33,44 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Notes the reason why a list may lack entries.
-    pub(crate) fn note_cut(&mut self, list: &str, cut: Option<&String>) {
-        if let Some(why) = cut {
+    /// Notes why values of this list, or their order, are unknown.
+    pub(crate) fn note_list<T>(&mut self, list: &str, found: &Enumeration<T>) {
+        if let Some(why) = &found.cut {
             self.notes.push(format!("{list}: the list may be incomplete: {why}"));
+        } else if let Some(why) = &found.unordered {
+            self.notes.push(format!("{list}: the order is unknown: {why}"));
+        }
+        self.complete &= found.cut.is_none() && found.unordered.is_none();
+    }
+
+    /// Notes why something is unknown.
+    pub(crate) fn note_unknown(&mut self, what: &str, why: &str) {
+        self.complete = false;
+        self.notes.push(format!("{what}: {why}"));
+    }
+
+    /// Notes that a question was not answered, for this reason.
+    pub(crate) fn note_unanswered(&mut self, what: &str, why: &str) {
+        self.note_unknown(what, &format!("no answer: {why}"));
+    }
+
+    pub(crate) fn add_feature(
+        &mut self,
+        name: &'static str,
+        supported: Option<bool>,
+        detail: impl Into<String>,
+    ) {
+        self.features.push(Feature { name, supported, detail: detail.into() });
+    }
+
+    /// Adds a feature for which the server was asked.
+    pub(crate) fn add_asked(&mut self, name: &'static str, support: Support) {
+        match support {
+            Ok((supported, detail)) => self.add_feature(name, Some(supported), detail),
+            Err(why) => {
+                self.note_unanswered(name, &why);
+                self.add_feature(name, None, why);
+            }
         }
     }
 }
@@ -44,19 +79,11 @@ impl Report {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Version {
     pub(crate) name: String,
-    pub(crate) accepted: bool,
-    /// The server's answer if the version is not accepted, such as `alert protocol_version`.
+    /// `None` if the server did not answer.
+    pub(crate) accepted: Option<bool>,
+    /// The server's answer if the version is refused, such as `alert protocol_version`; if nothing
+    /// is known, the reason.
     pub(crate) answer: Option<String>,
-}
-
-/// Which side's order of preference decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Order {
-    Server,
-    Client,
-    /// There are too few choices, or the server did not answer.
-    Unknown,
 }
 
 /// The cipher suites of a version, in the server's order if it has one.
@@ -104,6 +131,10 @@ pub(crate) struct Resumption {
     /// The reason why something is unknown.
     pub(crate) note: Option<String>,
 }
+
+/// Whether the server supports a feature, and the detail. The error is the reason why there is no
+/// answer.
+pub(crate) type Support = Result<(bool, String), String>;
 
 /// A feature of the server with its state.
 #[derive(Clone, Debug, Serialize)]

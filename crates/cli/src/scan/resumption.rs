@@ -13,7 +13,7 @@ use tercel::{
 };
 use tercel_wire::{ExtensionType, ProtocolVersion};
 
-use super::handshake;
+use super::handshake::{self, HandshakeFailure};
 use super::probe::Depth;
 use super::reply::Reply;
 use super::report::{Report, Resumption};
@@ -39,14 +39,28 @@ pub(crate) fn find(
             found.issues_tickets = flight.map(|flight| flight.has(ExtensionType::SESSION_TICKET));
             let mut offer = scanner.offer(version, &suites);
             offer.ticket = false;
-            if let Reply::Hello(flight) = scanner.ask(&offer, Depth::Hello) {
-                found.issues_session_ids = Some(flight.session_id_length > 0);
+            match scanner.ask(&offer, Depth::Hello) {
+                Reply::Hello(flight) => {
+                    found.issues_session_ids = Some(flight.session_id_length > 0);
+                }
+                other => report.note_unanswered("session IDs of TLS 1.2", &other.reason()),
             }
         }
-        if let Err(why) = resume(scanner, version, name, early_data, &mut found) {
-            found.note = Some(format!("not tried: {why}"));
+        let mut tried = found.clone();
+        let mut result = resume(scanner, version, name, early_data, &mut tried);
+        if matches!(result, Err(Untried::Lost(_))) && scanner.connections.stopped().is_none() {
+            // From the beginning, because a session may be lost with its connection.
+            tried = found;
+            result = resume(scanner, version, name, early_data, &mut tried);
+            if matches!(result, Err(Untried::Lost(_))) {
+                scanner.confirm();
+            }
         }
-        report.resumption.push(found);
+        if let Err(Untried::Lost(why) | Untried::Refused(why)) = result {
+            report.note_unknown(&format!("resumption in {}", tried.version), &why);
+            tried.note = Some(format!("not tried: {why}"));
+        }
+        report.resumption.push(tried);
     }
 }
 
@@ -56,17 +70,18 @@ fn resume(
     name: &ServerName<'static>,
     early_data: bool,
     found: &mut Resumption,
-) -> Result<(), String> {
+) -> Result<(), Untried> {
     let sessions = Arc::new(Sessions::default());
     let plain = config(version, &sessions, false)?;
-    run(scanner, &plain, name, &sessions)?;
+    let (_, tickets) = run(scanner, &plain, name, &sessions)?;
+    tickets.map_err(Untried::Lost)?;
     let count = sessions.count();
     let tls13 = version == ProtocolVersion::TLS1_3;
     if tls13 {
         found.tickets = Some(count);
     }
     if count == 0 && scanner.observed.flights.iter().any(|flight| flight.requests_certificate) {
-        return Err("the server requests a client certificate".to_owned());
+        return Err(Untried::Refused("the server requests a client certificate".to_owned()));
     }
     if count == 0 {
         found.resumed = Some(false);
@@ -75,13 +90,27 @@ fn resume(
     if tls13 {
         found.early_data_bytes = Some(early_data_limit(version, &sessions, name)?);
     }
-    let info = run(scanner, &plain, name, &sessions)?;
+    let (info, _) = run(scanner, &plain, name, &sessions)?;
     found.resumed = Some(info.resumed);
     if early_data && info.resumed && found.early_data_bytes > Some(0) && sessions.count() > 0 {
-        let info = run(scanner, &config(version, &sessions, true)?, name, &sessions)?;
+        let (info, _) = run(scanner, &config(version, &sessions, true)?, name, &sessions)?;
         found.early_data_accepted = Some(info.early_data == EarlyData::Accepted);
     }
     Ok(())
+}
+
+/// Why resumption could not be tried.
+enum Untried {
+    /// A connection ended, or failed.
+    Lost(String),
+    /// Something else, which a further try would not change.
+    Refused(String),
+}
+
+impl From<String> for Untried {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
 }
 
 /// The number of early data bytes that the newest ticket allows. The ClientHello that would offer
@@ -116,26 +145,27 @@ fn config(
         .map_err(|error| error.to_string())
 }
 
-/// Completes a handshake, receives the tickets after it, and closes.
+/// Completes a handshake, receives the tickets after it, and closes. The second result is an error
+/// if tickets may be lost.
 fn run(
     scanner: &mut Scanner,
     config: &Arc<ClientConfig>,
     name: &ServerName<'static>,
     sessions: &Sessions,
-) -> Result<ConnectionInfo, String> {
-    let transport = scanner.connections.open()?;
-    let completed = handshake::complete(&transport, config, name);
-    let (mut connection, mut received) = match completed {
-        Ok(completed) => completed,
-        Err(failure) => return Err(scanner.note_failure(failure)),
-    };
+) -> Result<(ConnectionInfo, Result<(), String>), Untried> {
+    let transport = scanner.connections.open().map_err(Untried::Lost)?;
+    let (mut connection, mut received) =
+        handshake::complete(&transport, config, name).map_err(|failure| {
+            let lost = matches!(failure, HandshakeFailure::Unanswered(_));
+            let why = scanner.note_failure(failure);
+            if lost { Untried::Lost(why) } else { Untried::Refused(why) }
+        })?;
     scanner.note_completed(&connection.info);
-    let before = sessions.count();
+    let (before, mut tickets) = (sessions.count(), Ok(()));
     if connection.info.version == ProtocolVersion::TLS1_3 {
         let wait = scanner.connections.time().min(TICKET_WAIT);
-        receive_tickets(&transport, &mut connection, &mut received, wait, || {
-            sessions.count() > before
-        });
+        let arrived = || sessions.count() > before;
+        tickets = receive_tickets(&transport, &mut connection, &mut received, wait, arrived);
     }
     let mut out = Vec::new();
     if connection.sender.close(&mut out).is_ok() {
@@ -145,33 +175,39 @@ fn run(
     }
     // OpenSSL removes a session whose connection was reset or ended without close_notify.
     transport.close_gracefully();
-    Ok(connection.info)
+    Ok((connection.info, tickets))
 }
 
 /// Reads until the server's tickets have arrived. Their number is unknown, so the wait ends shortly
-/// after the first one.
+/// after the first one. An error means that the connection failed, so that tickets may be lost.
 fn receive_tickets(
     mut transport: &Transport,
     connection: &mut Connection,
     received: &mut ReceiveBuffer,
     wait: Duration,
     arrived: impl Fn() -> bool,
-) {
+) -> Result<(), String> {
     let mut deadline = Instant::now() + wait;
     for _ in 0..MAX_READS {
         match connection.receiver.open(received) {
             Ok(Opened::Data(_)) => continue,
             Ok(Opened::More) => {}
-            _ => return,
+            Ok(_) => return Ok(()),
+            Err(error) => return Err(explain::tls(error)),
         }
         if arrived() {
             deadline = deadline.min(Instant::now() + FURTHER_TICKETS);
         }
         transport.set_deadline(deadline);
-        if !matches!(received.read_from(&mut transport), Ok(1..)) {
-            return;
+        match received.read_from(&mut transport) {
+            Ok(1..) => {}
+            Ok(_) if arrived() => return Ok(()),
+            Ok(_) => return Err("the server closed the connection before any ticket".to_owned()),
+            Err(error) if explain::is_timeout(&error) => return Ok(()),
+            Err(error) => return Err(explain::io_error(&error)),
         }
     }
+    Ok(())
 }
 
 /// A store of sessions that counts them.

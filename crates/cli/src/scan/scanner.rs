@@ -2,15 +2,16 @@
 
 use tercel::ConnectionInfo;
 use tercel::pki_types::CertificateDer;
-use tercel_wire::{CipherSuite, ExtensionType, NamedGroup, ProtocolVersion, ServerHello};
+use tercel_wire::{CipherSuite, NamedGroup, ProtocolVersion, ServerHello};
 
 use super::connections::Connections;
 use super::handshake::HandshakeFailure;
 use super::keys::READABLE;
 use super::offer::Offer;
 use super::probe::{self, Depth};
-use super::registry;
-use super::reply::{Reply, ServerFlight};
+use super::reply::{Cut, Reply, ServerFlight};
+use super::report::Report;
+use crate::negotiated::version_name;
 
 /// A running scan.
 #[derive(Debug)]
@@ -18,10 +19,13 @@ pub(crate) struct Scanner {
     pub(crate) connections: Connections,
     /// The host that is named in server_name.
     pub(crate) host: String,
-    /// The accepted versions, highest first, with their accepted suites.
+    /// The accepted versions, highest first, each with suites among which the server chooses one:
+    /// its accepted suites, or candidates as long as these are unknown.
     pub(crate) accepted: Vec<(ProtocolVersion, Vec<CipherSuite>)>,
     /// A group of TLS 1.3 that the server accepts and whose keys can be derived.
     pub(crate) readable_group: Option<NamedGroup>,
+    /// The first offer that the server answered with a ServerHello.
+    served: Option<Offer>,
     pub(crate) observed: Observations,
 }
 
@@ -32,9 +36,6 @@ pub(crate) struct Observations {
     pub(crate) flights: Vec<ServerFlight>,
     /// Flights with different end-entity certificates.
     pub(crate) chains: Vec<ServerFlight>,
-    /// Whether a CBC suite was chosen before TLS 1.3, and encrypt_then_mac with it.
-    pub(crate) cbc: bool,
-    pub(crate) encrypt_then_mac: bool,
     /// The first answer of each version below TLS 1.3.
     pub(crate) hellos: Vec<ServerFlight>,
     /// Breaches of the protocol, without duplicates.
@@ -46,17 +47,42 @@ pub(crate) struct Observations {
 impl Scanner {
     pub(crate) fn new(connections: Connections, host: String) -> Self {
         let (accepted, readable_group) = (Vec::new(), None);
-        Self { connections, host, accepted, readable_group, observed: Observations::default() }
+        let (served, observed) = (None, Observations::default());
+        Self { connections, host, accepted, readable_group, served, observed }
     }
 
-    /// Sends an offer over a new connection, reads the answer, and notes what it shows.
+    /// Sends an offer over a new connection, reads the answer, and notes what it shows. Without an
+    /// answer, the offer is sent once more.
     pub(crate) fn ask(&mut self, offer: &Offer, depth: Depth) -> Reply {
         if offer.suites.is_empty() {
             return Reply::Unanswered("no cipher suite is known".to_owned());
         }
+        let first = self.ask_once(offer, depth);
+        if first.is_answer() || self.connections.stopped().is_some() {
+            return first;
+        }
+        let second = self.ask_once(offer, depth);
+        if second.is_answer() {
+            return second;
+        }
+        self.confirm();
+        // A part of the messages may contain what the question needs.
+        if matches!(second, Reply::Hello(_)) { second } else { first }
+    }
+
+    /// Asks what the server has answered before: a server that still answers is neither overloaded
+    /// nor blocks this client, so consecutive failures are counted from zero.
+    pub(crate) fn confirm(&mut self) {
+        if let Some(offer) = self.served.clone() {
+            let _ = self.ask_once(&offer, Depth::Hello);
+        }
+    }
+
+    fn ask_once(&mut self, offer: &Offer, depth: Depth) -> Reply {
         let reply = probe::ask(&mut self.connections, offer, depth);
         match &reply {
             Reply::Hello(flight) => {
+                self.served.get_or_insert_with(|| offer.clone());
                 if let Some(why) = &flight.breach {
                     self.observed.note_breach(why);
                 }
@@ -124,6 +150,26 @@ impl Scanner {
         found.map(|(_, suites)| suites.as_slice())
     }
 
+    /// Reads one flight of each current version, in which the certificates are, unless an earlier
+    /// step has read one.
+    pub(crate) fn read_flights(&mut self, report: &mut Report) {
+        let older = self.older().map(|(version, suites)| self.offer(version, &suites));
+        for offer in [self.readable_offer(), older].into_iter().flatten() {
+            if self.observed.flight(offer.version).is_some() {
+                continue;
+            }
+            let reply = self.ask(&offer, Depth::Flight);
+            if self.observed.flight(offer.version).is_none() {
+                let what = format!("certificates of {}", version_name(offer.version));
+                let cut = match &reply {
+                    Reply::Hello(flight) => flight.cut.as_ref().map(Cut::reason),
+                    _ => None,
+                };
+                report.note_unknown(&what, &cut.unwrap_or_else(|| reply.reason()));
+            }
+        }
+    }
+
     /// The highest accepted version below TLS 1.3, with its suites.
     pub(crate) fn older(&self) -> Option<(ProtocolVersion, Vec<CipherSuite>)> {
         let older = |(version, _): &&(ProtocolVersion, _)| *version < ProtocolVersion::TLS1_3;
@@ -134,14 +180,8 @@ impl Scanner {
 impl Observations {
     fn note(&mut self, flight: &ServerFlight, depth: Depth) {
         let same_version = |noted: &ServerFlight| noted.version == flight.version;
-        if flight.version < ProtocolVersion::TLS1_3 {
-            if registry::name(flight.suite).contains("_CBC_") {
-                self.cbc = true;
-                self.encrypt_then_mac |= flight.has(ExtensionType::ENCRYPT_THEN_MAC);
-            }
-            if !self.hellos.iter().any(same_version) {
-                self.hellos.push(flight.clone());
-            }
+        if flight.version < ProtocolVersion::TLS1_3 && !self.hellos.iter().any(same_version) {
+            self.hellos.push(flight.clone());
         }
         let is_complete = depth == Depth::Flight && flight.cut.is_none() && !flight.retry;
         if is_complete && !self.flights.iter().any(same_version) {

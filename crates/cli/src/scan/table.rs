@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::certificates::Fields;
 
-use super::report::{Chain, Names, Order, Report, Resumption};
+use super::enumerate::Order;
+use super::report::{Chain, Names, Report, Resumption};
 
 /// The whole table.
 pub(crate) fn render(report: &Report) -> String {
@@ -15,11 +16,13 @@ pub(crate) fn render(report: &Report) -> String {
     }
     table.heading("Versions");
     for version in &report.versions {
-        let state = match &version.answer {
-            _ if version.accepted => "accepted".to_owned(),
-            Some(answer) => format!("refused ({answer})"),
-            None => "refused".to_owned(),
+        let state = match version.accepted {
+            Some(true) => "accepted",
+            Some(false) => "refused",
+            None => "unknown",
         };
+        let answer = version.answer.as_ref().map(|answer| format!(" ({answer})"));
+        let state = format!("{state}{}", answer.unwrap_or_default());
         table.row(&version.name, &state);
     }
     for list in &report.cipher_suites {

@@ -23,16 +23,24 @@ pub(crate) fn find_versions(scanner: &mut Scanner, report: &mut Report) -> Resul
             if let [_, rest, ..] = &groups[..] {
                 offer.suites.clone_from(rest);
                 let second = scanner.ask(&offer, Depth::Hello);
-                if matches!(second, Reply::Hello(_)) {
+                if !matches!(second, Reply::Alert(_)) {
                     reply = second;
                 }
             }
         }
-        let accepted = matches!(&reply, Reply::Hello(flight) if flight.version == version);
-        let answer = (!accepted).then(|| reply.reason());
-        report.versions.push(Version { name: version_name(version), accepted, answer });
-        if accepted {
-            scanner.accepted.push((version, Vec::new()));
+        let name = version_name(version);
+        let accepted = match &reply {
+            Reply::Hello(flight) => Some(flight.version == version),
+            Reply::Alert(_) => Some(false),
+            Reply::Closed(_) | Reply::Invalid(_) | Reply::Unanswered(_) => None,
+        };
+        if accepted.is_none() {
+            report.note_unanswered(&name, &reply.reason());
+        }
+        let answer = (accepted != Some(true)).then(|| reply.reason());
+        report.versions.push(Version { name, accepted, answer });
+        if accepted == Some(true) {
+            scanner.accepted.push((version, offer.suites));
         } else {
             failures.push((version, reply));
         }
@@ -63,14 +71,15 @@ fn no_version(failures: &[(ProtocolVersion, Reply)]) -> String {
     }
     if let [(_, first), rest @ ..] = failures {
         if rest.iter().all(|(_, reply)| reply.reason() == first.reason()) {
-            if matches!(first, Reply::Unanswered(_)) {
-                return first.reason();
-            }
-            return format!("no TLS: {}", first.reason());
+            return match first {
+                Reply::Unanswered(why) => why.clone(),
+                Reply::Closed(how) => format!("the server {how}, without an answer"),
+                _ => format!("no TLS: {}", first.reason()),
+            };
         }
     }
     let answers: Vec<String> = failures.iter().map(text).collect();
-    format!("the server accepts no version of TLS ({})", answers.join("; "))
+    format!("the server accepted no version of TLS ({})", answers.join("; "))
 }
 
 /// Finds the accepted suites of some of the accepted versions.
@@ -90,14 +99,15 @@ pub(crate) fn find_suites(
             }
         });
         let list = format!("cipher suites of {}", version_name(version));
-        report.note_cut(&list, found.cut.as_ref());
+        report.note_list(&list, &found);
         report.cipher_suites.push(Suites {
             version: version_name(version),
             order: found.order,
             complete: found.cut.is_none(),
             suites: found.values.iter().map(|suite| describe(*suite)).collect(),
         });
-        if let Some((_, suites)) = scanner.accepted.iter_mut().find(|(v, _)| *v == version) {
+        let accepted = scanner.accepted.iter_mut().find(|(v, _)| *v == version);
+        if let Some((_, suites)) = accepted.filter(|_| !found.values.is_empty()) {
             *suites = found.values;
         }
     }
@@ -162,12 +172,14 @@ mod tests {
         let alert = || Reply::Alert(AlertDescription::PROTOCOL_VERSION);
         let (new, old) = (ProtocolVersion::TLS1_3, ProtocolVersion::TLS1_2);
         let invalid = Reply::Invalid("answers in prose".to_owned());
-        let text = no_version(&[(new, Reply::Closed), (old, invalid)]);
+        let closed = || Reply::Closed("closed the connection");
+        let text = no_version(&[(new, closed()), (old, invalid)]);
         assert_eq!(text, "no TLS: the server answers in prose");
-        let text = no_version(&[(new, Reply::Closed), (old, alert())]);
+        let text = no_version(&[(new, closed()), (old, alert())]);
         assert!(text.contains("TLS 1.3: closed") && text.contains("TLS 1.2: alert protocol_v"));
         let unknown = Reply::Alert(AlertDescription::UNRECOGNIZED_NAME);
         assert!(no_version(&[(new, unknown)]).contains("--name"));
-        assert_eq!(no_version(&[(new, Reply::Closed)]), "no TLS: closed the connection");
+        let text = no_version(&[(new, closed()), (old, closed())]);
+        assert_eq!(text, "the server closed the connection, without an answer");
     }
 }

@@ -28,6 +28,7 @@ mod reports;
 mod requests;
 mod scan;
 mod scan_hostile;
+mod scan_interrupted;
 mod scan_openssl;
 mod server_addresses;
 mod sessions;

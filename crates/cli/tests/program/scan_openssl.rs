@@ -79,6 +79,7 @@ fn certificate(folder: &Folder, name: &str, key: &[&str]) -> (String, String) {
 const RSA: [&str; 2] = ["-newkey", "rsa:2048"];
 const ECDSA: [&str; 4] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
 
+/// RFC 7366 2
 #[test]
 fn old_versions_and_weak_suites_are_found() {
     let ciphers = "ECDHE-RSA-AES256-SHA:AES128-SHA:AECDH-AES128-SHA:NULL-MD5:@SECLEVEL=0";
@@ -218,4 +219,26 @@ fn a_server_whose_groups_the_prober_lacks_is_not_examined_completely() {
     assert_eq!(report["complete"], false);
     let notes = strings(&report["notes"]).join("\n");
     assert!(notes.contains("could not examine certificates"), "{notes}");
+}
+
+/// The suites alone would take all connections.
+#[test]
+fn a_small_budget_shows_something_of_each_part() {
+    let options = ["-cipher", "ALL:@SECLEVEL=0", "-min_protocol", "TLSv1", "-alpn", "h2"];
+    let Some(server) = OpenSsl::start(&RSA, &options) else { return };
+    let budget = ["--insecure", "--name", "localhost", "--interval", "0", "--max-connections"];
+    let report = scan_json(&server.address, &[&budget[..], &["85"]].concat());
+    assert_eq!(report["connections"], 85, "{report}");
+    assert_eq!(report["complete"], false);
+    assert_eq!(report["chains"][0]["key_proven"], true, "{report}");
+    assert_eq!(strings(&report["alpn"]["names"]), ["h2"]);
+    for list in ["groups", "signature_schemes"] {
+        for version in ["TLS 1.3", "TLS 1.2"] {
+            assert_eq!(of(&report[list], version)["complete"], true, "{list} {version} {report}");
+        }
+    }
+    assert_eq!(of(&report["resumption"], "TLS 1.2")["resumed"], true);
+    assert_eq!(feature(&report, "encrypt-then-MAC"), Some(true));
+    assert!(!suites(&report, "TLS 1.2").is_empty());
+    assert_eq!(of(&report["cipher_suites"], "TLS 1.2")["complete"], false);
 }
