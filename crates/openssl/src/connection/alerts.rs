@@ -26,8 +26,8 @@ const ST_ACCEPT: c_int = 0x2000;
 impl Ssl {
     /// Calls the program's function for information, of the connection or else of its context.
     fn inform(&self, place: c_int, value: c_int) {
-        let own = self.settings().callbacks.info;
-        let Some(info) = own.or_else(|| self.context().settings().callbacks.info) else { return };
+        let callbacks = self.settings().callbacks;
+        let Some(info) = callbacks.own_info.or(callbacks.info) else { return };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         self.outside(|| unsafe { info(self.address(), place, value) });
     }

@@ -104,6 +104,11 @@ impl Ssl {
         Some(permitted)
     }
 
+    /// Whether the client offered TLS 1.3.
+    fn offers_tls13(&self) -> bool {
+        self.hello.borrow().as_ref().is_some_and(|hello| hello.offers_tls13)
+    }
+
     fn logs_keys(&self) -> bool {
         self.context().settings().callbacks.key_log.is_some()
     }
@@ -123,7 +128,8 @@ impl Ssl {
         let slot = if early { with_early } else { compiled };
         let made = || {
             let permitted = self.enabled(&settings, Side::Client)?;
-            let inputs = self.inputs(&settings, &permitted, &settings.protocols, [log, early]);
+            let inputs =
+                self.inputs(&settings, &permitted, &settings.protocols, [log, early, false]);
             let known = &self.session_context.configurations.clients;
             known.get_or_make(inputs, || client(&settings, &permitted, log, early))
         };
@@ -162,20 +168,29 @@ impl Ssl {
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // A certificate status belongs to one connection: its certificate is selected later.
         let staples = self.may_staple();
+        // In TLS 1.3, the certificate is requested after the handshake.
+        let late = settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 && self.offers_tls13();
+        let kind = (staples, late);
         let fits = |known: &&ForProtocol| {
-            known.0.as_deref() == protocol && known.1 == staples && !Self::asks_program(&settings)
+            known.0.as_deref() == protocol && known.1 == kind && !Self::asks_program(&settings)
         };
         if let Some((_, _, config)) = cache().iter().find(fits) {
             return Some(Arc::clone(config));
         }
         let protocols: Vec<_> = protocol.map(<[u8]>::to_vec).into_iter().collect();
-        let permitted = self.enabled(&settings, Side::Server)?;
-        let flags = [self.logs_keys(), staples];
+        let mut permitted = self.enabled(&settings, Side::Server)?;
+        let late = late && permitted.versions.contains(&ProtocolVersion::TLS1_3);
+        if late {
+            // No other version may be negotiated without the request.
+            permitted.versions.retain(|version| *version == ProtocolVersion::TLS1_3);
+        }
+        let flags = [self.logs_keys(), staples, late];
         let mut inputs = self.inputs(&settings, &permitted, &protocols, flags);
         let own = self.own_credentials(&settings);
         inputs.credentials = own.into_iter().map(|(_, credential)| credential).collect();
         let credentials = inputs.credentials.clone();
-        let make = || self.make_server(&settings, &permitted, (protocol, staples), credentials);
+        let make =
+            || self.make_server(&settings, &permitted, (protocol, staples, late), credentials);
         let config = self.session_context.configurations.servers.get_or_make(inputs, make)?;
         if Self::asks_program(&settings) {
             return Some(config);
@@ -184,7 +199,7 @@ impl Ssl {
         if cache.len() >= MOST_CONFIGURATIONS {
             cache.remove(0);
         }
-        cache.push((protocol.map(<[u8]>::to_vec), staples, Arc::clone(&config)));
+        cache.push((protocol.map(<[u8]>::to_vec), kind, Arc::clone(&config)));
         Some(config)
     }
 
@@ -195,7 +210,7 @@ impl Ssl {
         settings: &Settings,
         permitted: &Permitted,
         protocols: &[Vec<u8>],
-        flags: [bool; 2],
+        flags: [bool; 3],
     ) -> Inputs {
         const OPTIONS: u64 = o::NO_TICKET
             | o::NO_ANTI_REPLAY
@@ -207,7 +222,7 @@ impl Ssl {
         let (older, newer) = (of_context.ticket_key, of_context.ticket_key_evp);
         let address = newer.or(older).map_or(0, |function| function as usize);
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let [log, second] = flags;
+        let [log, second, late] = flags;
         Inputs {
             versions: permitted.versions.clone(),
             suites: permitted.suites.clone(),
@@ -227,13 +242,7 @@ impl Ssl {
                 settings.max_early_data.into(),
                 settings.status_type.into(),
             ],
-            flags: [
-                log,
-                second,
-                settings.post_handshake_auth,
-                may_authenticate(settings),
-                permitted.tickets,
-            ],
+            flags: [log, second, settings.post_handshake_auth, late, permitted.tickets],
             credentials: Vec::new(),
             authorities: Arc::clone(&settings.client_authorities),
         }
@@ -243,7 +252,7 @@ impl Ssl {
         &self,
         settings: &Settings,
         permitted: &Permitted,
-        (protocol, staples): (Option<&[u8]>, bool),
+        (protocol, staples, late): (Option<&[u8]>, bool, bool),
         credentials: Vec<Arc<Credential>>,
     ) -> Option<Arc<ServerConfig>> {
         let credentials: Policy<dyn SelectCredential> =
@@ -254,7 +263,7 @@ impl Ssl {
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
         if settings.verify_mode & VERIFY_PEER != 0 {
-            let demand = if settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 {
+            let demand = if late {
                 ClientAuth::None
             } else if settings.verify_mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 {
                 ClientAuth::Required
@@ -333,22 +342,13 @@ fn client(
         .require_secure_renegotiation(!settings.has(o::LEGACY_SERVER_CONNECT))
         .fallback_scsv(settings.mode & o::MODE_SEND_FALLBACK_SCSV != 0)
         .middlebox_compatibility(settings.has(o::ENABLE_MIDDLEBOX_COMPAT))
-        .post_handshake_auth(settings.post_handshake_auth);
+        .post_handshake_auth(settings.post_handshake_auth)
+        // A certificate may be set until it is requested.
+        .credentials(Policy::Ask);
     if !settings.protocols.is_empty() {
         builder = builder.alpn(&settings.protocols);
     }
-    if may_authenticate(settings) {
-        builder = builder.credentials(Policy::Ask);
-    }
     built(builder.build())
-}
-
-/// Whether a client may have a certificate.
-fn may_authenticate(settings: &Settings) -> bool {
-    let callbacks = &settings.callbacks;
-    !settings.identities.is_empty()
-        || callbacks.certificate.function.is_some()
-        || callbacks.client_certificate.is_some()
 }
 
 /// Returns a configuration, or adds the error of building it to the queue.

@@ -94,11 +94,7 @@ impl Ssl {
 
     /// Calls the program's older function, which returns a certificate and a key.
     fn call_client_certificate_callback(&self) -> Result<(), ()> {
-        let callbacks = self.settings().callbacks;
-        let function = callbacks
-            .client_certificate
-            .or_else(|| self.context().settings().callbacks.client_certificate);
-        let Some(function) = function else { return Ok(()) };
+        let Some(function) = self.settings().callbacks.client_certificate else { return Ok(()) };
         let (mut certificate, mut key) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         let result = self

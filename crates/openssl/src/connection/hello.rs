@@ -1,8 +1,10 @@
 //! The ClientHello that a server received, for callbacks and getters.
 
+use core::cell::Cell;
 use std::ffi::CString;
 
 use tercel::questions::ChooseConfigQuestion;
+use tercel::wire::ProtocolVersion;
 
 /// The parts of a ClientHello that programs ask for.
 pub(crate) struct Hello {
@@ -12,6 +14,9 @@ pub(crate) struct Hello {
     /// The offered application protocols, as in the extension: each after its length.
     pub(crate) protocols: Option<Vec<u8>>,
     pub(crate) wants_status: bool,
+    pub(crate) offers_tls13: bool,
+    /// How many of the callbacks that are called first have succeeded.
+    pub(super) passed: Cell<u8>,
 }
 
 impl Hello {
@@ -30,7 +35,15 @@ impl Hello {
             wire
         });
         let wants_status = extensions.status_request.is_some();
-        Self { bytes: question.client_hello_bytes().to_vec(), server_name, protocols, wants_status }
+        let versions = extensions.supported_versions.as_ref();
+        Self {
+            bytes: question.client_hello_bytes().to_vec(),
+            server_name,
+            protocols,
+            wants_status,
+            passed: Cell::new(0),
+            offers_tls13: versions.is_some_and(|all| all.contains(ProtocolVersion::TLS1_3)),
+        }
     }
 }
 

@@ -97,7 +97,8 @@ impl Ssl {
     /// Whether the program wants to see messages, or the states after them.
     pub(crate) fn sees_messages(&self) -> bool {
         let settings = self.settings();
-        settings.callbacks.message.function.is_some() || settings.callbacks.info.is_some()
+        let callbacks = &settings.callbacks;
+        callbacks.message.function.is_some() || callbacks.own_info.or(callbacks.info).is_some()
     }
 
     /// Sees a message inside of a step.

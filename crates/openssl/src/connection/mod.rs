@@ -55,6 +55,8 @@ pub(crate) struct Ssl {
     /// The context that the connection was made with, whose sessions are used.
     pub(crate) session_context: InUse,
     settings: RefCell<Arc<Settings>>,
+    /// The changes of both contexts that the settings contain.
+    followed: Cell<(u64, u64)>,
     /// The program may change the parameters of a connection, so it has its own.
     pub(crate) parameters: Parameters,
     pub(crate) ex_data: ExData,
@@ -134,6 +136,7 @@ impl Object for Ssl {
 impl Ssl {
     pub(crate) fn new(context: &Arc<Context>) -> Option<Arc<Self>> {
         tickets::set_questions(resumption::QUESTIONS);
+        let change = context.last_change();
         let settings = context.settings();
         // One thread at a time uses the object, but a program may pass it to another thread, so the
         // references are counted atomically.
@@ -148,6 +151,7 @@ impl Ssl {
                 _ => None,
             }),
             settings: RefCell::new(settings),
+            followed: Cell::new((change, change)),
             parameters: context.parameters.inherited()?,
             ex_data: ExData::new(EX_INDEX_SSL),
             input: RefCell::default(),
@@ -197,11 +201,27 @@ impl Ssl {
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.follow();
         Arc::clone(&self.settings.borrow())
+    }
+
+    /// Takes the changes of the contexts that OpenSSL reads there, too.
+    fn follow(&self) {
+        let context = self.context();
+        let changes = (context.last_change(), self.session_context.last_change());
+        if self.followed.replace(changes) == changes {
+            return;
+        }
+        let mut settings = Settings::clone(&self.settings.borrow());
+        settings.follow(&context.settings(), &self.session_context.settings());
+        // Freeing a certificate can call a function of the program, so the cell is not borrowed.
+        let old = self.settings.replace(Arc::new(settings));
+        drop(old);
     }
 
     /// Changes the settings of this connection only.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
+        self.follow();
         self.selected.take();
         let mut settings = self.settings.borrow_mut();
         let settings = Arc::make_mut(&mut settings);

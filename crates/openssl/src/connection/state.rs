@@ -42,6 +42,8 @@ pub(crate) enum Want {
     Lookup,
     /// A callback for the ClientHello wants to be called again.
     ClientHello,
+    /// A callback wants the peer's chain to be verified again.
+    RetryVerify,
 }
 
 /// What the program received without a reference of its own: it exists until it is replaced.

@@ -40,7 +40,7 @@ impl Ssl {
         match question {
             Question::ChooseConfig(question) => self.answer_choose(question),
             Question::FindClientSession(question) => Ok(self.answer_session(question)),
-            Question::VerifyPeer(question) => Ok(self.answer_verify(question)),
+            Question::VerifyPeer(question) => self.answer_verify(question),
             Question::Sign(question) => Ok(self.answer_sign(question)),
             Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
@@ -71,13 +71,31 @@ impl Ssl {
             self.host_name.replace(hello.server_name.clone());
             self.hello.replace(Some(hello));
         }
-        self.call_client_hello()?;
-        self.call_server_name()?;
+        // A callback that succeeded is not called again if a later one asks to be repeated.
+        self.once(1, Self::call_client_hello)?;
+        self.once(2, Self::call_server_name)?;
         self.call_certificate_callback().map_err(|()| self.later_or_failed())?;
         let protocol = self.select_protocol()?;
         let config = self.server_configuration(protocol.as_deref());
         let config = config.ok_or(Unanswered::Alert(INTERNAL_ERROR))?;
         Ok(question.answer(Some(config)))
+    }
+
+    /// Calls a function that takes this place among those for a ClientHello, unless it succeeded.
+    fn once(
+        &self,
+        place: u8,
+        call: impl FnOnce(&Self) -> Result<(), Unanswered>,
+    ) -> Result<(), Unanswered> {
+        let passed = |hello: &Hello| hello.passed.get() >= place;
+        if self.hello.borrow().as_ref().is_some_and(passed) {
+            return Ok(());
+        }
+        call(self)?;
+        if let Some(hello) = &*self.hello.borrow() {
+            hello.passed.set(place);
+        }
+        Ok(())
     }
 
     fn call_client_hello(&self) -> Result<(), Unanswered> {
@@ -100,7 +118,10 @@ impl Ssl {
     }
 
     fn call_server_name(&self) -> Result<(), Unanswered> {
-        let callback = self.context().settings().callbacks.server_name;
+        let mut callback = self.context().settings().callbacks.server_name;
+        if callback.function.is_none() {
+            callback = self.session_context.settings().callbacks.server_name;
+        }
         let Some(function) = callback.function else { return Ok(()) };
         let mut alert = c_int::from(UNRECOGNIZED_NAME);
         // SAFETY: the program set this function for these arguments. No cell is borrowed.

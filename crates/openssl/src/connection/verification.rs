@@ -11,7 +11,8 @@ use tercel::questions::VerifyPeerQuestion;
 use tercel::wire::ProtocolVersion;
 
 use super::Ssl;
-use super::state::Side;
+use super::state::{Side, Want};
+use super::steps::Unanswered;
 use crate::ciphers::groups;
 use crate::errors;
 use crate::objects::certificate::Certificate;
@@ -41,8 +42,20 @@ pub(crate) fn ex_index() -> c_int {
 
 impl Ssl {
     /// Answers the question whether the peer is trusted.
-    pub(crate) fn answer_verify(&self, question: &VerifyPeerQuestion) -> Answer {
-        question.answer(self.check_peer(&question.identity()))
+    pub(super) fn answer_verify(
+        &self,
+        question: &VerifyPeerQuestion,
+    ) -> Result<Answer, Unanswered> {
+        let checked = self.check_peer(&question.identity());
+        if checked.is_ok() && self.wants_retry() {
+            return Err(Unanswered::Later);
+        }
+        Ok(question.answer(checked))
+    }
+
+    /// Whether a callback of a client called `SSL_set_retry_verify`.
+    fn wants_retry(&self) -> bool {
+        self.side.get() == Some(Side::Client) && self.want.get() == Want::RetryVerify
     }
 
     /// In TLS 1.2, the curve of the peer's key has to be one of the groups.
@@ -83,6 +96,7 @@ impl Ssl {
         self.peer_chain.replace(chain.clone());
         self.lent.peer_chain.replace(None);
         self.lent.verified_chain.replace(None);
+        self.want.set(Want::Nothing);
         let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
         // The chain in a session is verified again when it is resumed.
         self.found_result.set(Some(self.verify_result.get()));
@@ -92,6 +106,9 @@ impl Ssl {
             let result = self.verify_result.get();
             let refusal = refuse(alert_of(result)).with_explanation(verify_text(result));
             return Err(Box::new(refusal));
+        }
+        if self.wants_retry() {
+            return Ok(());
         }
         self.check_status().map_err(|alert| Box::new(refuse(alert)))
     }

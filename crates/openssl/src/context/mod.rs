@@ -7,8 +7,8 @@ pub(crate) mod used;
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::ops::Deref;
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::SeqCst;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use crate::entry::Object;
@@ -27,6 +27,8 @@ use counters::Counters;
 /// A context.
 pub(crate) struct Context {
     settings: RwLock<Arc<Settings>>,
+    /// The number of the last change of the settings, which no other context has.
+    change: AtomicU64,
     store: Mutex<Store>,
     pub(crate) parameters: Parameters,
     pub(crate) ex_data: ExData,
@@ -68,6 +70,7 @@ impl Context {
     pub(crate) fn new(method: &'static Method) -> Option<Arc<Self>> {
         let context = Arc::new(Self {
             settings: RwLock::new(Arc::new(Settings::new(method))),
+            change: AtomicU64::new(next_change()),
             store: Mutex::new(Store::new()?),
             parameters: Parameters::new()?,
             ex_data: ExData::new(EX_INDEX_SSL_CTX),
@@ -107,6 +110,11 @@ impl Context {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The number of the last change. Settings that are read after it contain this change.
+    pub(crate) fn last_change(&self) -> u64 {
+        self.change.load(Acquire)
+    }
+
     /// Changes the settings. No function of the program is called meanwhile.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Settings) -> T) -> T {
         let mut settings = self.settings.write().unwrap_or_else(PoisonError::into_inner);
@@ -118,6 +126,7 @@ impl Context {
         changed.compiled = crate::settings::Compiled::default();
         self.configurations.clear();
         let result = change(changed);
+        self.change.store(next_change(), Release);
         drop(settings);
         drop(old);
         result
@@ -180,6 +189,12 @@ impl Context {
         drop(slot);
         drop(old);
     }
+}
+
+/// A number for a change of a context's settings.
+fn next_change() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 impl Drop for Context {

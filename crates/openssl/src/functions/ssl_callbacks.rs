@@ -9,10 +9,10 @@ use crate::settings::callbacks::{self as cb, Callback};
 
 functions! {
     fn SSL_set_info_callback(ssl: &Ssl; callback: cb::Info) -> () = () => {
-        ssl.change(|settings| settings.callbacks.info = callback);
+        ssl.change(|settings| settings.callbacks.own_info = callback);
     }
     fn SSL_get_info_callback(ssl: &Ssl;) -> cb::Info = None => {
-        ssl.settings().callbacks.info
+        ssl.settings().callbacks.own_info
     }
     fn SSL_set_msg_callback(ssl: &Ssl; callback: cb::Message) -> () = () => {
         ssl.change(|settings| settings.callbacks.message.function = callback);

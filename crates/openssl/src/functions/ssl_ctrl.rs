@@ -9,6 +9,7 @@ use super::{context_ctrl, store, text};
 use crate::ciphers::{groups, schemes};
 use crate::connection::Ssl;
 use crate::connection::hello::Hello;
+use crate::connection::state::Want;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::sys::crypto::CRYPTO_free;
@@ -25,6 +26,7 @@ functions! {
 }
 
 const SET_TLSEXT_HOSTNAME: c_int = 55;
+const SET_RETRY_VERIFY: c_int = 136;
 
 /// Commands of a connection that do not change its settings.
 ///
@@ -101,6 +103,10 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             // SAFETY: as this function's contract.
             unsafe { super::store(parg.cast::<*mut c_void>(), ptr::null_mut()) };
             0
+        }
+        SET_RETRY_VERIFY => {
+            ssl.want.set(Want::RetryVerify);
+            1
         }
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),

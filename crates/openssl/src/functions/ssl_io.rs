@@ -22,6 +22,7 @@ const ERROR_ZERO_RETURN: c_int = 6;
 const ERROR_WANT_CONNECT: c_int = 7;
 const ERROR_WANT_ACCEPT: c_int = 8;
 const ERROR_WANT_CLIENT_HELLO_CB: c_int = 11;
+const ERROR_WANT_RETRY_VERIFY: c_int = 12;
 
 functions! {
     fn SSL_do_handshake(ssl: &Ssl;) -> c_int = -1 => {
@@ -111,6 +112,7 @@ functions! {
             Want::Read => 3,
             Want::Lookup => 4,
             Want::ClientHello => 7,
+            Want::RetryVerify => 8,
         }
     }
     fn SSL_set_shutdown(ssl: &Ssl; flags: c_int) -> () = () => {
@@ -215,6 +217,7 @@ fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
     let (bio, usual) = match ssl.want.get() {
         Want::Lookup => return ERROR_WANT_X509_LOOKUP,
         Want::ClientHello => return ERROR_WANT_CLIENT_HELLO_CB,
+        Want::RetryVerify => return ERROR_WANT_RETRY_VERIFY,
         Want::Read => (ssl.input.borrow().clone(), ERROR_WANT_READ),
         Want::Write => (ssl.output.borrow().clone(), ERROR_WANT_WRITE),
         Want::Nothing if ssl.closed_by_peer.get() => return ERROR_ZERO_RETURN,

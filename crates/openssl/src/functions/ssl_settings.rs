@@ -48,6 +48,7 @@ functions! {
         };
         ssl.change(|settings| {
             settings.suites12 = selected.suites;
+            settings.has_own_suites = true;
             settings.security_level = selected.security_level.unwrap_or(settings.security_level);
         });
         OK
@@ -59,7 +60,10 @@ functions! {
             errors::push(reasons::NO_CIPHER_MATCH);
             return FAIL;
         };
-        ssl.change(|settings| settings.suites13 = suites);
+        ssl.change(|settings| {
+            settings.suites13 = suites;
+            settings.has_own_suites = true;
+        });
         OK
     }
     fn SSL_get_ciphers(ssl: &Ssl;) -> *mut Stack = ptr::null_mut() => {
@@ -189,13 +193,13 @@ functions! {
     }
     fn SSL_set_client_CA_list(ssl: &Ssl; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let names = unsafe { list::take_names(names) };
-        ssl.change(|settings| settings.client_authorities = Arc::new(names));
+        let own = (!names.is_null()).then(|| unsafe { list::take_names(names) });
+        set_authorities(ssl, own);
     }
     fn SSL_set0_CA_list(ssl: &Ssl; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let names = unsafe { list::take_names(names) };
-        ssl.change(|settings| settings.client_authorities = Arc::new(names));
+        let own = (!names.is_null()).then(|| unsafe { list::take_names(names) });
+        set_authorities(ssl, own);
     }
     fn SSL_add_client_CA(ssl: &Ssl; certificate: *mut X509) -> c_int = FAIL => {
         add_authority(ssl, certificate)
@@ -235,11 +239,22 @@ fn add_authority(ssl: &Ssl, certificate: *mut X509) -> c_int {
     // SAFETY: the caller's duty.
     let certificate = unsafe { crate::objects::certificate::Certificate::share(certificate) };
     let Some(name) = certificate.as_ref().and_then(Name::subject_of) else { return FAIL };
-    ssl.change(|settings| {
-        let known = settings.client_authorities.iter();
-        let mut names: Vec<_> = known.filter_map(Name::duplicate).collect();
-        names.push(name);
-        settings.client_authorities = Arc::new(names);
-    });
+    let settings = ssl.settings();
+    // The first name begins a list of the connection's own.
+    let known = settings.client_authorities.iter().filter(|_| settings.has_own_authorities);
+    let mut names: Vec<_> = known.filter_map(Name::duplicate).collect();
+    names.push(name);
+    set_authorities(ssl, Some(names));
     OK
+}
+
+/// Sets the authorities of a connection. `None`: those of its context.
+pub(super) fn set_authorities(ssl: &Ssl, names: Option<Vec<Name>>) {
+    let names = names.map(Arc::new);
+    let of_context = ssl.context().settings();
+    ssl.change(|settings| {
+        settings.has_own_authorities = names.is_some();
+        settings.client_authorities =
+            names.unwrap_or_else(|| Arc::clone(&of_context.client_authorities));
+    });
 }

@@ -101,6 +101,8 @@ pub(crate) struct Callbacks {
     pub(crate) client_certificate: ClientCertificate,
     pub(crate) allow_early_data: Callback<AllowEarlyData>,
     pub(crate) info: Info,
+    /// The function of a connection, in place of its context's.
+    pub(crate) own_info: Info,
     pub(crate) key_log: KeyLog,
     pub(crate) message: Callback<Message>,
     pub(crate) new_session: NewSession,

@@ -66,13 +66,18 @@ pub(crate) struct Settings {
     /// The type of certificate status that a client requests; -1 for none.
     pub(crate) status_type: c_int,
     pub(crate) callbacks: Callbacks,
+    /// Whether a connection has suites of its own, in place of its context's.
+    pub(crate) has_own_suites: bool,
+    /// Whether a connection has authorities of its own, in place of its context's.
+    pub(crate) has_own_authorities: bool,
     /// Configurations made from these settings.
     pub(crate) compiled: Compiled,
 }
 
-/// A configuration for clients that offered the protocol, or for those that offered none, and
-/// whether the program may staple a certificate status.
-pub(crate) type ForProtocol = (Option<Vec<u8>>, bool, Arc<ServerConfig>);
+/// A configuration for clients that offered the protocol, or for those that offered none; whether
+/// the program may staple a certificate status, and whether the client's certificate is requested
+/// after the handshake.
+pub(crate) type ForProtocol = (Option<Vec<u8>>, (bool, bool), Arc<ServerConfig>);
 
 /// Configurations that were made from settings. A copy of settings, which is about to be changed,
 /// has none.
@@ -130,7 +135,29 @@ impl Settings {
             max_fragment: 1 << 14,
             status_type: -1,
             callbacks: Callbacks::default(),
+            has_own_suites: false,
+            has_own_authorities: false,
             compiled: Compiled::default(),
+        }
+    }
+
+    /// The settings of a connection after a change of its contexts: `context` is that of its
+    /// callbacks, `of_sessions` that of its sessions.
+    ///
+    /// OpenSSL copies most settings in `SSL_new`, and reads the fields here from the context when
+    /// they are needed. Code that needs another setting of the context reads it there.
+    pub(crate) fn follow(&mut self, context: &Self, of_sessions: &Self) {
+        self.session_timeout = of_sessions.session_timeout;
+        self.extra_chain.clone_from(&context.extra_chain);
+        self.callbacks.verify_chain = context.callbacks.verify_chain;
+        self.callbacks.client_certificate = context.callbacks.client_certificate;
+        self.callbacks.info = context.callbacks.info;
+        if !self.has_own_suites {
+            self.suites12.clone_from(&context.suites12);
+            self.suites13.clone_from(&context.suites13);
+        }
+        if !self.has_own_authorities {
+            self.client_authorities = Arc::clone(&context.client_authorities);
         }
     }
 
