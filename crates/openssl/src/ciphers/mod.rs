@@ -2,7 +2,7 @@
 //! select them.
 
 pub(crate) mod groups;
-mod legacy;
 pub(crate) mod schemes;
 pub(crate) mod string;
 pub(crate) mod suite;
+pub(crate) mod suite_b;

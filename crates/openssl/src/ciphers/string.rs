@@ -1,54 +1,83 @@
 //! Cipher strings: the syntax of `openssl-ciphers(1)`, for the suites that Tercel has.
 //!
-//! Names of suites that OpenSSL has and Tercel refuses are accepted and select nothing, so that a
-//! program with such a list still starts. A list that contains no known name is an error.
+//! As with OpenSSL, unknown names select nothing. Names of suites that OpenSSL has and Tercel
+//! refuses do not, either. A list that selects nothing is an error.
+
+use core::ffi::CStr;
 
 use tercel::wire::CipherSuite;
 
-use super::legacy;
 use super::suite::{self, Authentication, Cipher, Encryption};
+use super::suite_b;
+use crate::errors::{self, reasons};
+use crate::settings::Settings;
 
 /// The result of a cipher string.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Selected {
-    /// The TLS 1.2 suites, most preferred first. Empty if only refused suites were named.
-    pub(crate) suites: Vec<CipherSuite>,
+struct Selected {
+    /// The TLS 1.2 suites, most preferred first.
+    suites: Vec<CipherSuite>,
     /// The level of `@SECLEVEL=`, if it was given.
-    pub(crate) security_level: Option<i32>,
+    security_level: Option<i32>,
 }
 
-/// Evaluates a cipher string. `None` if nothing in it is known.
-pub(crate) fn select(text: &str) -> Option<Selected> {
+/// Sets the TLS 1.2 suites that a string selects, its security level, and its profile of Suite B.
+/// As with OpenSSL, the suites are removed if nothing is selected, which is an error. Whether it
+/// succeeded; if not, an error is in the queue.
+pub(crate) fn set(settings: &mut Settings, text: &CStr) -> bool {
+    let text = text.to_string_lossy();
+    if let Some(profile) = suite_b::named(&text) {
+        settings.certificate_flags &= !suite_b::FLAGS;
+        settings.certificate_flags |= profile;
+    }
+    // A profile takes the place of the string.
+    let rule = suite_b::rule(settings.certificate_flags, &text);
+    let Some(selected) = select(rule.unwrap_or(&text)) else {
+        errors::push(reasons::INVALID_COMMAND);
+        return false;
+    };
+    settings.suites12 = selected.suites;
+    settings.security_level = selected.security_level.unwrap_or(settings.security_level);
+    let succeeded = !settings.suites12.is_empty();
+    if !succeeded {
+        errors::push(reasons::NO_CIPHER_MATCH);
+    }
+    succeeded
+}
+
+/// Evaluates a cipher string. `None` if a command in it is malformed.
+fn select(text: &str) -> Option<Selected> {
     let mut list = List::default();
-    let mut known = false;
-    for token in text.split([':', ',', ';', ' ']).filter(|token| !token.is_empty()) {
+    let mut rest = text;
+    // Elsewhere it is an unknown name.
+    if let Some(after) = text.strip_prefix("DEFAULT") {
+        list.add(&matching("ALL")?);
+        rest = after;
+    }
+    for token in rest.split([':', ',', ';', ' ']).filter(|token| !token.is_empty()) {
         // A command may follow a name directly: `DEFAULT@SECLEVEL=1`.
         match token.find('@').filter(|at| *at > 0) {
             Some(at) => {
-                known |= list.apply(token.get(..at)?)?;
+                list.apply(token.get(..at)?)?;
                 list.apply(token.get(at..)?)?;
             }
-            None => known |= list.apply(token)?,
+            None => list.apply(token)?,
         }
     }
     let suites = list.active.iter().map(|cipher| cipher.code).collect();
-    known.then_some(Selected { suites, security_level: list.level })
+    Some(Selected { suites, security_level: list.level })
 }
 
-/// Evaluates a list of TLS 1.3 suites. Unknown names are ignored; `None` if all are unknown. An
+/// Evaluates a list of TLS 1.3 suites. Unknown names are ignored; `None` if nothing is selected. An
 /// empty list is allowed.
 pub(crate) fn select_tls13(text: &str) -> Option<Vec<CipherSuite>> {
-    let (mut suites, mut known, mut unknown) = (Vec::new(), false, false);
-    for name in text.split(':').map(str::trim).filter(|name| !name.is_empty()) {
-        let cipher = suite::ALL.iter().find(|cipher| cipher.is_tls13() && is_name(cipher, name));
-        match cipher {
-            Some(cipher) if suites.contains(&cipher.code) => {}
-            Some(cipher) => suites.push(cipher.code),
-            None if legacy::is_tls13(name) => known = true,
-            None => unknown = true,
-        }
+    let mut suites = Vec::new();
+    for name in text.split(':').map(str::trim) {
+        let mut all = suite::ALL.iter().filter(|cipher| cipher.is_tls13());
+        let found = all.find(|cipher| is_name(cipher, name)).map(|cipher| cipher.code);
+        suites.extend(found.filter(|code| !suites.contains(code)));
     }
-    (!suites.is_empty() || known || !unknown).then_some(suites)
+    (!suites.is_empty() || text.is_empty()).then_some(suites)
 }
 
 #[derive(Default)]
@@ -59,8 +88,8 @@ struct List {
 }
 
 impl List {
-    /// Applies one element. Returns whether it is known; `None` for a malformed command.
-    fn apply(&mut self, token: &str) -> Option<bool> {
+    /// Applies one element. `None` for a malformed command.
+    fn apply(&mut self, token: &str) -> Option<()> {
         if let Some(command) = token.strip_prefix('@') {
             return self.command(command);
         }
@@ -68,11 +97,7 @@ impl List {
             Some(operator @ (b'!' | b'-' | b'+')) => (*operator, token.get(1..)?),
             _ => (0, token),
         };
-        if operator == 0 && name == "DEFAULT" {
-            self.add(&matching("ALL")?);
-            return Some(true);
-        }
-        let Some(found) = matching(name) else { return Some(legacy::is_known(name)) };
+        let Some(found) = matching(name) else { return Some(()) };
         match operator {
             b'!' => {
                 self.active.retain(|cipher| !found.contains(cipher));
@@ -86,7 +111,7 @@ impl List {
             }
             _ => self.add(&found),
         }
-        Some(true)
+        Some(())
     }
 
     fn add(&mut self, found: &[&'static Cipher]) {
@@ -97,14 +122,14 @@ impl List {
         }
     }
 
-    fn command(&mut self, command: &str) -> Option<bool> {
+    fn command(&mut self, command: &str) -> Option<()> {
         if command == "STRENGTH" {
             self.active.sort_by_key(|cipher| core::cmp::Reverse(cipher.bits));
-            return Some(true);
+            return Some(());
         }
         let level = command.strip_prefix("SECLEVEL=")?.parse().ok()?;
         self.level = Some(level).filter(|level| (0..=5).contains(level));
-        self.level.map(|_| true)
+        self.level.map(|_| ())
     }
 }
 
@@ -131,18 +156,15 @@ fn is_name(cipher: &Cipher, name: &str) -> bool {
 /// The test of a keyword that selects suites by a property.
 fn keyword(name: &str) -> Option<fn(&Cipher) -> bool> {
     Some(match name {
-        "ALL" | "HIGH" | "TLSv1.2" | "ECDHE" | "kECDHE" | "EECDH" | "kEECDH" | "FIPS" | "AEAD"
-        | "ECDH" => |_| true,
+        "ALL" | "HIGH" | "TLSv1.2" | "ECDHE" | "kECDHE" | "EECDH" | "kEECDH" | "AEAD" | "ECDH" => {
+            |_| true
+        }
         "aRSA" => |cipher| cipher.authentication == Authentication::Rsa,
         "aECDSA" | "ECDSA" => |cipher| cipher.authentication == Authentication::Ecdsa,
-        "AESGCM" | "AES" => |cipher| cipher.encryption != Encryption::ChaCha20,
+        "AESGCM" | "AES" | "FIPS" => |cipher| cipher.encryption != Encryption::ChaCha20,
         "AES128" => |cipher| cipher.encryption == Encryption::Aes128Gcm,
         "AES256" => |cipher| cipher.encryption == Encryption::Aes256Gcm,
         "CHACHA20" => |cipher| cipher.encryption == Encryption::ChaCha20,
-        "SUITEB128" | "SUITEB128ONLY" | "SUITEB192" => |cipher| {
-            cipher.authentication == Authentication::Ecdsa
-                && cipher.encryption != Encryption::ChaCha20
-        },
         _ => return None,
     })
 }
@@ -180,12 +202,19 @@ mod tests {
     }
 
     #[test]
-    fn refused_suites_select_nothing_and_unknown_ones_are_an_error() {
-        assert_eq!(names("AES256-SHA:DHE-RSA-AES128-SHA"), [""; 0]);
+    fn refused_and_unknown_suites_select_nothing() {
         assert_eq!(names("RC4:!MD5:AESGCM").len(), 4);
-        assert_eq!(select("BOGUS"), None);
-        assert_eq!(select(""), None);
+        for text in
+            ["AES256-SHA:DHE-RSA-AES128-SHA", "BOGUS", "", "ALL:!ALL", "MEDIUM", "!MD5:DEFAULT"]
+        {
+            assert_eq!(names(text), [""; 0], "{text}");
+        }
         assert_eq!(select("@SECLEVEL=9:ALL"), None);
+    }
+
+    #[test]
+    fn chacha20_is_not_in_fips() {
+        assert_eq!(names("FIPS").len(), 4);
     }
 
     #[test]
@@ -198,6 +227,7 @@ mod tests {
     #[test]
     fn tls13_suites_have_their_own_list() {
         let suites = select_tls13("TLS_AES_128_GCM_SHA256:TLS_AES_128_CCM_SHA256").unwrap();
+        assert_eq!(select_tls13("TLS_AES_128_CCM_SHA256"), None);
         assert_eq!(suites, [CipherSuite::TLS_AES_128_GCM_SHA256]);
         assert_eq!(select_tls13(""), Some(Vec::new()));
         let suites = select_tls13("nonsense:TLS_AES_128_GCM_SHA256").unwrap();

@@ -26,9 +26,6 @@ use crate::settings::{ForProtocol, Settings};
 /// session, as with OpenSSL.
 const CLIENT_CONTEXT: &[u8] = b"libssl";
 
-/// The flags of `SSL_CTX_set_cert_flags` for the profiles of Suite B.
-const SUITE_B: u32 = 0x3_0000;
-
 /// The most configurations of a server that are remembered for one set of settings.
 const MOST_CONFIGURATIONS: usize = 16;
 
@@ -84,10 +81,6 @@ impl Ssl {
 
     /// What this side may use, with at least one version. `None`: an error is in the queue.
     fn enabled(&self, settings: &Settings, side: Side) -> Option<Permitted> {
-        if settings.certificate_flags & SUITE_B != 0 {
-            errors::push_unsupported("the profiles of Suite B are not supported");
-            return None;
-        }
         let permitted = self.permitted(settings, side);
         if permitted.versions.is_empty() {
             let reason = if settings.method.is_datagram {
@@ -145,7 +138,7 @@ impl Ssl {
         static FIRST: OnceLock<Option<Arc<ServerConfig>>> = OnceLock::new();
         let settings = self.settings();
         // At these levels each version that has a suite may be used.
-        let is_simple = settings.security_level <= 2 && settings.certificate_flags & SUITE_B == 0;
+        let is_simple = settings.security_level <= 2 && settings.suite_b().is_none();
         if !is_simple || Self::asks_program(&settings) || settings.versions().is_empty() {
             self.enabled(&settings, Side::Server)?;
         }

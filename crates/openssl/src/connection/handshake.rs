@@ -128,6 +128,7 @@ impl Ssl {
                             self.closed_by_peer.set(true);
                             self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
                         } else {
+                            self.remove_session();
                             errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
                         }
                         return -1;

@@ -350,6 +350,7 @@ fn exclusively<T>(mark: &Cell<bool>, operation: impl FnOnce() -> T) -> Option<T>
 impl Drop for Ssl {
     fn drop(&mut self) {
         let _ending = crate::entry::Ending::new(self);
+        self.end_session();
         self.ex_data.detach(self.address());
         if let Some(session) = self.session.take() {
             session.let_go();

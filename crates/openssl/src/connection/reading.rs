@@ -184,6 +184,7 @@ impl Ssl {
             return Transfer::End;
         }
         let _ = self.with_connection(|connection| connection.receiver.end_of_input());
+        self.remove_session();
         errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
         Transfer::End
     }

@@ -12,11 +12,14 @@ use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 
 use super::Ssl;
 use super::state::Side;
+use crate::ciphers::suite_b::Profile;
 use crate::ciphers::{groups, schemes, suite};
 use crate::objects::certificate::Certificate;
+use crate::objects::list::Certificates;
 use crate::settings::Settings;
 use crate::settings::identity::Usable;
 use crate::settings::security::{self, Subject, operation as op};
+use crate::sys::x509::{V_OK, X509_chain_check_suiteb};
 
 /// The parts of the settings that may be used.
 pub(crate) struct Permitted {
@@ -105,9 +108,13 @@ impl Ssl {
 
     /// What this side may use. No cell may be borrowed.
     pub(crate) fn permitted(&self, settings: &Settings, side: Side) -> Permitted {
+        let suite_b = settings.suite_b();
         let keep = |suites: &[CipherSuite]| -> Vec<_> {
-            let permitted = |code: &CipherSuite| self.permits_suite(settings, side, *code);
-            suites.iter().copied().filter(permitted).collect()
+            let fits = |code: &&CipherSuite| {
+                suite_b.is_none_or(|profile| profile.suites.contains(code))
+                    && self.permits_suite(settings, side, **code)
+            };
+            suites.iter().filter(fits).copied().collect()
         };
         let (suites13, suites12) = (keep(&settings.suites13), keep(&settings.suites12));
         let mut versions = settings.versions_with(!suites13.is_empty(), !suites12.is_empty());
@@ -117,6 +124,7 @@ impl Ssl {
         let of_clients = settings.client_schemes.as_ref().filter(|_| side == Side::Server);
         let accepted = of_clients.or(settings.schemes.as_ref());
         let accepted = accepted.map_or(&schemes::DEFAULT[..], Vec::as_slice);
+        let accepted = suite_b.map_or(accepted, |profile| profile.schemes);
         let operations = [op::SIGALG_SUPPORTED, op::SIGALG_CHECK];
         let may_accept =
             |scheme: &SignatureScheme| self.permits_scheme(settings, &operations, *scheme);
@@ -135,11 +143,13 @@ impl Ssl {
         settings: &Settings,
         side: Side,
     ) -> Option<Vec<NamedGroup>> {
-        let all = settings.groups.clone().unwrap_or_else(groups::default);
+        let suite_b = settings.suite_b();
+        let own = || settings.groups.clone().unwrap_or_else(groups::default);
+        let all = suite_b.map_or_else(own, |profile| profile.groups.to_vec());
         let count = all.len();
         let kept: Vec<_> =
             all.into_iter().filter(|group| self.permits_group(settings, side, *group)).collect();
-        let is_default = settings.groups.is_none() && kept.len() == count;
+        let is_default = settings.groups.is_none() && suite_b.is_none() && kept.len() == count;
         Some(kept).filter(|_| !is_default)
     }
 
@@ -149,10 +159,13 @@ impl Ssl {
         let of_clients = settings.client_schemes.as_ref().filter(|_| is_client);
         let selected = of_clients.or(settings.schemes.as_ref());
         let strongest = security::least_bits(settings.security_level) <= 128;
-        if selected.is_none() && !Self::asks_program(settings) && strongest {
+        let suite_b = settings.suite_b();
+        let is_free = selected.is_none() && suite_b.is_none() && !Self::asks_program(settings);
+        if is_free && strongest {
             return None;
         }
         let selected = selected.map_or(&schemes::DEFAULT[..], Vec::as_slice);
+        let selected = suite_b.map_or(selected, |profile| profile.schemes);
         let may_use =
             |scheme: &SignatureScheme| self.permits_scheme(settings, &[op::SIGALG_SHARED], *scheme);
         Some(selected.iter().copied().filter(may_use).collect())
@@ -160,6 +173,9 @@ impl Ssl {
 
     /// Whether the keys and signatures of an own chain may be used.
     pub(crate) fn permits_chain(&self, settings: &Settings, usable: &Usable) -> bool {
+        if settings.suite_b().is_some_and(|profile| !fits_suite_b(profile, &usable.credential)) {
+            return false;
+        }
         if !Self::asks_program(settings) {
             let level = settings.security_level;
             return security::is_allowed(level, op::EE_KEY, usable.weakest, 0);
@@ -169,6 +185,18 @@ impl Ssl {
         let subjects = subjects.flat_map(|(at, each)| security::of_certificate(each, at == 0));
         subjects.into_iter().all(|subject| self.permits(settings, subject))
     }
+}
+
+/// Whether the keys and signatures of an own chain are those of a profile of Suite B.
+fn fits_suite_b(profile: &Profile, credential: &Credential) -> bool {
+    let Some(chain) = chain_of(credential) else { return false };
+    let Some((leaf, rest)) = chain.split_first() else { return false };
+    let Some(rest) = Certificates::of(rest) else { return false };
+    // SAFETY: the certificates and their list exist during the call; no depth is written to NULL.
+    let result = unsafe {
+        X509_chain_check_suiteb(ptr::null_mut(), leaf.as_ptr(), rest.as_ptr(), profile.flags)
+    };
+    i64::from(result) == V_OK
 }
 
 /// The certificates of a credential, leaf first. `None` if one cannot be parsed.

@@ -10,6 +10,7 @@ use super::Ssl;
 use crate::ciphers::suite::{self, Cipher};
 use crate::objects::cipher_list::LentCiphers;
 use crate::objects::list::{Certificates, LentCertificates, LentNames};
+use crate::settings::options::SENT_SHUTDOWN;
 
 /// The side that a connection takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +54,7 @@ pub(crate) struct Lent {
     pub(crate) verified_chain: RefCell<Option<Certificates>>,
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
+    pub(crate) own_names: LentNames,
     pub(crate) chains: LentCertificates,
     pub(crate) protocol: RefCell<Vec<u8>>,
 }
@@ -111,6 +113,16 @@ impl Ssl {
         if matches!(error, Error::AlertReceived(_)) || error.alert().is_some() {
             self.remove_session();
         }
+    }
+
+    /// The connection ends: its session is not resumed if this side has not sent close_notify, as
+    /// with OpenSSL. Returns whether that is so.
+    pub(crate) fn end_session(&self) -> bool {
+        let is_bad = self.is_connected() && self.shutdown.get() & SENT_SHUTDOWN == 0;
+        if is_bad {
+            self.remove_session();
+        }
+        is_bad
     }
 
     /// Fails the connection after an error of the transport or of the peer.

@@ -24,7 +24,8 @@ use crate::sys::x509::{
     V_ERR_UNSPECIFIED, V_OK, X509_STORE_CTX_get_error, X509_STORE_CTX_get0_param,
     X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_STORE_CTX_set_default,
     X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb, X509_VERIFY_PARAM_move_peername,
-    X509_VERIFY_PARAM_set_auth_level, X509_VERIFY_PARAM_set1, X509_verify_cert,
+    X509_VERIFY_PARAM_set_auth_level, X509_VERIFY_PARAM_set_flags, X509_VERIFY_PARAM_set1,
+    X509_verify_cert,
 };
 
 /// The index under which a verification refers to its connection.
@@ -140,6 +141,9 @@ impl Ssl {
             X509_STORE_CTX_set_ex_data(context, ex_index(), self.address());
             X509_STORE_CTX_set_default(context, purpose.as_ptr());
             X509_VERIFY_PARAM_set1(param, self.parameters.as_ptr());
+            if let Some(profile) = settings.suite_b() {
+                X509_VERIFY_PARAM_set_flags(param, profile.flags);
+            }
             if settings.callbacks.verify.is_some() {
                 X509_STORE_CTX_set_verify_cb(context, settings.callbacks.verify);
             }

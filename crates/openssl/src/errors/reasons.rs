@@ -112,6 +112,7 @@ mod table {
         WRONG_CURVE = 378 "wrong curve",
         WRONG_CERTIFICATE_TYPE = 383 "wrong certificate type",
         BAD_VALUE = 384 "bad value",
+        INVALID_NULL_CMD_NAME = 385 "invalid null cmd name",
         UNKNOWN_CMD_NAME = 386 "unknown cmd name",
         INVALID_SERVERINFO_DATA = 388 "invalid serverinfo data",
         BAD_DATA = 390 "bad data",

@@ -1,45 +1,67 @@
 //! SSL_CONF: settings by name, of a context or a connection.
 
-use core::cell::Cell;
-use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::cell::{Cell, RefCell};
+use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::ptr;
+use std::ffi::CString;
 use std::sync::Arc;
 
-use super::context_credentials::{use_chain, use_key};
-use super::text;
+use super::context_credentials::{put_chain_file, put_key_file};
+use super::context_trust::{add_unique, names_of_file, names_of_folder};
+use super::{ssl_settings, text};
 use crate::ciphers::{groups, schemes, string};
 use crate::connection::Ssl;
 use crate::context::Context;
-use crate::context::files::{FILETYPE_PEM, read_chain, read_key};
+use crate::context::files::FILETYPE_PEM;
 use crate::entry::{Object, functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method;
+use crate::objects::bio::Bio;
+use crate::objects::key::Key;
+use crate::objects::name::Name;
 use crate::objects::store::Store;
 use crate::settings::Settings;
 use crate::settings::options as o;
+use crate::sys::evp::PEM_read_bio_Parameters;
+use crate::sys::x509::{X509_STORE_load_file, X509_STORE_load_path, X509_STORE_load_store};
 
 const FLAG_CMDLINE: c_uint = 1;
 const FLAG_FILE: c_uint = 2;
+const FLAG_CLIENT: c_uint = 4;
+const FLAG_SERVER: c_uint = 8;
 const FLAG_SHOW_ERRORS: c_uint = 0x10;
 const FLAG_CERTIFICATE: c_uint = 0x20;
+const FLAG_REQUIRE_PRIVATE: c_uint = 0x40;
 
 const TYPE_UNKNOWN: c_int = 0;
 const TYPE_STRING: c_int = 1;
 const TYPE_FILE: c_int = 2;
+const TYPE_FOLDER: c_int = 3;
 const TYPE_NONE: c_int = 4;
+const TYPE_STORE: c_int = 5;
+
+/// The results of a command that is unknown, and of one without its value.
+const UNKNOWN: c_int = -2;
+const NO_VALUE: c_int = -3;
 
 /// A context of settings by name.
 #[derive(Default)]
 pub(crate) struct Configuration {
     flags: Cell<c_uint>,
-    prefix: core::cell::RefCell<String>,
-    context: core::cell::RefCell<Option<Arc<Context>>>,
-    ssl: core::cell::RefCell<Option<Arc<Ssl>>>,
+    prefix: RefCell<Option<CString>>,
+    context: RefCell<Option<Arc<Context>>>,
+    ssl: RefCell<Option<Arc<Ssl>>>,
+    /// The names of authorities, which `SSL_CONF_CTX_finish` sets.
+    names: RefCell<Option<Vec<Name>>>,
+    /// The files of certificates, in which `SSL_CONF_CTX_finish` looks for missing keys, each with
+    /// the index of its identity.
+    files: RefCell<Vec<(usize, CString)>>,
 }
 
 impl Object for Configuration {}
 
 functions! {
-    fn SSL_CONF_CTX_new(;) -> *mut Configuration = core::ptr::null_mut() => {
+    fn SSL_CONF_CTX_new(;) -> *mut Configuration = ptr::null_mut() => {
         // As with a connection.
         #[allow(clippy::arc_with_non_send_sync)]
         give(Arc::new(Configuration::default()))
@@ -48,8 +70,8 @@ functions! {
         // SAFETY: the caller's duty.
         drop(unsafe { take(configuration) });
     }
-    fn SSL_CONF_CTX_finish(_configuration: &Configuration;) -> c_int = 0 => {
-        1
+    fn SSL_CONF_CTX_finish(configuration: &Configuration;) -> c_int = 0 => {
+        configuration.finish().is_some().into()
     }
     fn SSL_CONF_CTX_set_flags(configuration: &Configuration; flags: c_uint) -> c_uint = 0 => {
         configuration.flags.set(configuration.flags.get() | flags);
@@ -61,223 +83,647 @@ functions! {
     }
     fn SSL_CONF_CTX_set1_prefix(configuration: &Configuration; prefix: *const c_char) -> c_int = 0 => {
         // SAFETY: the caller's duty.
-        let prefix = unsafe { text(prefix) }.map(|prefix| prefix.to_string_lossy().into_owned());
-        configuration.prefix.replace(prefix.unwrap_or_default());
+        let prefix = unsafe { text(prefix) };
+        configuration.prefix.replace(prefix.map(CStr::to_owned));
         1
     }
     fn SSL_CONF_CTX_set_ssl_ctx(configuration: &Configuration; context: *mut Context) -> () = () => {
         // SAFETY: the caller's duty.
-        let old = configuration.context.replace(unsafe { crate::entry::object(context) });
+        let context = unsafe { crate::entry::object(context) };
+        let old = (configuration.context.replace(context), configuration.ssl.take());
         drop(old);
     }
     fn SSL_CONF_CTX_set_ssl(configuration: &Configuration; ssl: *mut Ssl) -> () = () => {
         // SAFETY: the caller's duty.
-        let old = configuration.ssl.replace(unsafe { crate::entry::object(ssl) });
+        let ssl = unsafe { crate::entry::object(ssl) };
+        let old = (configuration.context.take(), configuration.ssl.replace(ssl));
         drop(old);
     }
     fn SSL_CONF_cmd(configuration: &Configuration; name: *const c_char, value: *const c_char)
         -> c_int = 0 => {
         // SAFETY: the caller's duty.
         let (name, value) = unsafe { (text(name), text(value)) };
-        let name = name.and_then(|name| name.to_str().ok()).unwrap_or_default();
-        let value = value.and_then(|value| value.to_str().ok());
         configuration.apply(name, value)
     }
-    fn SSL_CONF_cmd_argv(_configuration: &Configuration; _count: *mut c_int, _arguments: *mut c_void)
-        -> c_int = 0 => {
-        0
+    fn SSL_CONF_cmd_argv(configuration: &Configuration;
+        count: *mut c_int, arguments: *mut *mut *mut c_char,
+    ) -> c_int = 0 => {
+        // SAFETY: the caller's duty: as many arguments as the count says, or without a count, at
+        // least one and NULL after the last one.
+        unsafe { configuration.apply_arguments(count, arguments) }
     }
     fn SSL_CONF_cmd_value_type(configuration: &Configuration; name: *const c_char)
         -> c_int = TYPE_UNKNOWN => {
         // SAFETY: the caller's duty.
-        let name = unsafe { text(name) }.and_then(|name| name.to_str().ok()).unwrap_or_default();
-        match configuration.command(name) {
-            Some("certificate" | "privatekey" | "chaincafile" | "verifycafile" | "clientcafile" | "dhparameters") => TYPE_FILE,
-            Some("no_tls1_3" | "no_tls1_2" | "serverpref" | "no_ticket") => TYPE_NONE,
-            Some(_) => TYPE_STRING,
-            None => TYPE_UNKNOWN,
-        }
+        let name = unsafe { text(name) };
+        let command = name.and_then(|name| configuration.command(name.to_bytes()).ok());
+        command.map_or(TYPE_UNKNOWN, |(_, row)| row.value)
     }
 }
 
-/// Each command: its name in files, its name on command lines, and how it is known here.
-const COMMANDS: &[(&str, &str, &str)] = &[
-    ("CipherString", "cipher", "cipher"),
-    ("Ciphersuites", "ciphersuites", "ciphersuites"),
-    ("Groups", "groups", "groups"),
-    ("Curves", "curves", "groups"),
-    ("SignatureAlgorithms", "sigalgs", "sigalgs"),
-    ("ClientSignatureAlgorithms", "client_sigalgs", "client_sigalgs"),
-    ("MinProtocol", "min_protocol", "min"),
-    ("MaxProtocol", "max_protocol", "max"),
-    ("Protocol", "", "protocol"),
-    ("Options", "", "options"),
-    ("VerifyMode", "", "verify"),
-    ("Certificate", "cert", "certificate"),
-    ("PrivateKey", "key", "privatekey"),
-    ("ChainCAFile", "chainCAfile", "chaincafile"),
-    ("VerifyCAFile", "verifyCAfile", "verifycafile"),
-    ("ClientCAFile", "requestCAfile", "clientcafile"),
-    ("DHParameters", "dhparam", "dhparameters"),
-    ("ECDHParameters", "named_curve", "curve"),
-    ("NumTickets", "num_tickets", "tickets"),
-    ("RecordPadding", "record_padding", "ignored"),
-    ("", "no_tls1_3", "no_tls1_3"),
-    ("", "no_tls1_2", "no_tls1_2"),
-    ("", "no_tls1_1", "ignored"),
-    ("", "no_tls1", "ignored"),
-    ("", "no_ssl3", "ignored"),
-    ("", "serverpref", "serverpref"),
-    ("", "no_ticket", "no_ticket"),
-    ("", "comp", "ignored"),
-    ("", "no_comp", "ignored"),
-    ("", "legacy_renegotiation", "ignored"),
-    ("", "no_renegotiation", "ignored"),
+/// What a command or an element of a list sets: bits.
+#[derive(Clone, Copy)]
+enum Bits {
+    Options(u64),
+    Certificates(u32),
+    Verify(c_int),
+}
+
+/// An element of a list, or a switch: its name, the sides that have it, whether it removes the
+/// bits, and the bits.
+struct Flag(&'static str, c_uint, bool, Bits);
+
+const BOTH: c_uint = FLAG_CLIENT | FLAG_SERVER;
+
+/// The option bits without a name in `options.rs`, because they have no effect here.
+mod bit {
+    pub(super) const NO_EXTENDED_MAIN_SECRET: u64 = 1;
+    pub(super) const KTLS: u64 = 1 << 3;
+    pub(super) const CLIENT_RENEGOTIATION: u64 = 1 << 8;
+    pub(super) const DISABLE_CA_NAMES: u64 = 1 << 9;
+    pub(super) const ALLOW_NO_DHE_KEX: u64 = 1 << 10;
+    pub(super) const NO_EMPTY_FRAGMENTS: u64 = 1 << 11;
+    pub(super) const NO_RESUMPTION_ON_RENEGOTIATION: u64 = 1 << 16;
+    pub(super) const UNSAFE_RENEGOTIATION: u64 = 1 << 18;
+    pub(super) const NO_ENCRYPT_THEN_MAC: u64 = 1 << 19;
+    pub(super) const PRIORITIZE_CHACHA: u64 = 1 << 21;
+    pub(super) const NO_SSL3: u64 = 1 << 25;
+    pub(super) const NO_TLS1: u64 = 1 << 26;
+    pub(super) const NO_TLS1_1: u64 = 1 << 28;
+    pub(super) const NO_RENEGOTIATION: u64 = 1 << 30;
+    pub(super) const BUGS: u64 = 1 << 31 | NO_EMPTY_FRAGMENTS | 1 << 4 | 1 << 6;
+}
+
+const NO_ALL: u64 = bit::NO_SSL3 | bit::NO_TLS1 | bit::NO_TLS1_1 | o::NO_TLS1_2 | o::NO_TLS1_3;
+
+/// A bit of the options of both sides.
+const fn option(name: &'static str, bits: u64) -> Flag {
+    Flag(name, BOTH, false, Bits::Options(bits))
+}
+
+/// One that the name removes.
+const fn inverted(name: &'static str, bits: u64) -> Flag {
+    Flag(name, BOTH, true, Bits::Options(bits))
+}
+
+/// One of servers.
+const fn of_server(name: &'static str, bits: u64) -> Flag {
+    Flag(name, FLAG_SERVER, false, Bits::Options(bits))
+}
+
+static PROTOCOLS: &[Flag] = &[
+    inverted("ALL", NO_ALL),
+    inverted("SSLv2", 0),
+    inverted("SSLv3", bit::NO_SSL3),
+    inverted("TLSv1", bit::NO_TLS1),
+    inverted("TLSv1.1", bit::NO_TLS1_1),
+    inverted("TLSv1.2", o::NO_TLS1_2),
+    inverted("TLSv1.3", o::NO_TLS1_3),
+    // The versions of DTLS have the bits of TLS.
+    inverted("DTLSv1", bit::NO_TLS1),
+    inverted("DTLSv1.2", o::NO_TLS1_2),
+];
+
+static OPTIONS: &[Flag] = &[
+    inverted("SessionTicket", o::NO_TICKET),
+    inverted("EmptyFragments", bit::NO_EMPTY_FRAGMENTS),
+    option("Bugs", bit::BUGS),
+    inverted("Compression", o::NO_COMPRESSION),
+    of_server("ServerPreference", o::CIPHER_SERVER_PREFERENCE),
+    of_server("NoResumptionOnRenegotiation", bit::NO_RESUMPTION_ON_RENEGOTIATION),
+    of_server("DHSingle", 0),
+    of_server("ECDHSingle", 0),
+    option("UnsafeLegacyRenegotiation", bit::UNSAFE_RENEGOTIATION),
+    option("UnsafeLegacyServerConnect", o::LEGACY_SERVER_CONNECT),
+    option("ClientRenegotiation", bit::CLIENT_RENEGOTIATION),
+    inverted("EncryptThenMac", bit::NO_ENCRYPT_THEN_MAC),
+    option("NoRenegotiation", bit::NO_RENEGOTIATION),
+    option("AllowNoDHEKEX", bit::ALLOW_NO_DHE_KEX),
+    option("PrioritizeChaCha", bit::PRIORITIZE_CHACHA),
+    option("MiddleboxCompat", o::ENABLE_MIDDLEBOX_COMPAT),
+    inverted("AntiReplay", o::NO_ANTI_REPLAY),
+    inverted("ExtendedMasterSecret", bit::NO_EXTENDED_MAIN_SECRET),
+    inverted("CANames", bit::DISABLE_CA_NAMES),
+    option("KTLS", bit::KTLS),
+];
+
+static VERIFY_MODES: &[Flag] = &[
+    Flag("Peer", FLAG_CLIENT, false, Bits::Verify(o::VERIFY_PEER)),
+    Flag("Request", FLAG_SERVER, false, Bits::Verify(o::VERIFY_PEER)),
+    Flag("Require", FLAG_SERVER, false, Bits::Verify(REQUIRE)),
+    Flag("Once", FLAG_SERVER, false, Bits::Verify(o::VERIFY_PEER | VERIFY_CLIENT_ONCE)),
+    Flag("RequestPostHandshake", FLAG_SERVER, false, Bits::Verify(REQUEST_LATE)),
+    Flag("RequirePostHandshake", FLAG_SERVER, false, Bits::Verify(REQUEST_LATE | REQUIRE)),
+];
+
+const VERIFY_CLIENT_ONCE: c_int = 4;
+const REQUIRE: c_int = o::VERIFY_PEER | o::VERIFY_FAIL_IF_NO_PEER_CERT;
+const REQUEST_LATE: c_int = o::VERIFY_PEER | o::VERIFY_POST_HANDSHAKE;
+
+/// What a command does.
+#[derive(Clone, Copy)]
+enum Command {
+    Switch(Bits, bool),
+    List(&'static [Flag]),
+    Schemes,
+    ClientSchemes,
+    Groups,
+    OneGroup,
+    Ciphers,
+    Suites,
+    MinVersion,
+    MaxVersion,
+    Certificate,
+    PrivateKey,
+    ServerInfo,
+    ChainStore,
+    VerifyStore,
+    Authorities,
+    DhParameters,
+    Padding,
+    Tickets,
+}
+
+/// A command: its name in files, its name on command lines, the flags that it needs, the type of
+/// its value, and what it does.
+struct Row {
+    file: &'static str,
+    line: &'static str,
+    needs: c_uint,
+    value: c_int,
+    command: Command,
+}
+
+const fn switch(line: &'static str, needs: c_uint, bits: u64, inverted: bool) -> Row {
+    let command = Command::Switch(Bits::Options(bits), inverted);
+    Row { file: "", line, needs, value: TYPE_NONE, command }
+}
+
+const fn row(
+    file: &'static str,
+    line: &'static str,
+    needs: c_uint,
+    value: c_int,
+    command: Command,
+) -> Row {
+    Row { file, line, needs, value, command }
+}
+
+const CERTIFICATE: c_uint = FLAG_CERTIFICATE;
+const OF_SERVER: c_uint = FLAG_CERTIFICATE | FLAG_SERVER;
+
+static COMMANDS: &[Row] = &[
+    switch("no_ssl3", 0, bit::NO_SSL3, false),
+    switch("no_tls1", 0, bit::NO_TLS1, false),
+    switch("no_tls1_1", 0, bit::NO_TLS1_1, false),
+    switch("no_tls1_2", 0, o::NO_TLS1_2, false),
+    switch("no_tls1_3", 0, o::NO_TLS1_3, false),
+    switch("bugs", 0, bit::BUGS, false),
+    switch("no_comp", 0, o::NO_COMPRESSION, false),
+    switch("comp", 0, o::NO_COMPRESSION, true),
+    switch("ecdh_single", FLAG_SERVER, 0, false),
+    switch("no_ticket", 0, o::NO_TICKET, false),
+    switch("serverpref", FLAG_SERVER, o::CIPHER_SERVER_PREFERENCE, false),
+    switch("legacy_renegotiation", 0, bit::UNSAFE_RENEGOTIATION, false),
+    switch("client_renegotiation", FLAG_SERVER, bit::CLIENT_RENEGOTIATION, false),
+    switch("legacy_server_connect", FLAG_CLIENT, o::LEGACY_SERVER_CONNECT, false),
+    switch("no_renegotiation", 0, bit::NO_RENEGOTIATION, false),
+    switch("no_resumption_on_reneg", FLAG_SERVER, bit::NO_RESUMPTION_ON_RENEGOTIATION, false),
+    switch("no_legacy_server_connect", FLAG_CLIENT, o::LEGACY_SERVER_CONNECT, true),
+    switch("allow_no_dhe_kex", 0, bit::ALLOW_NO_DHE_KEX, false),
+    switch("prioritize_chacha", FLAG_SERVER, bit::PRIORITIZE_CHACHA, false),
+    row("", "strict", 0, TYPE_NONE, Command::Switch(Bits::Certificates(1), false)),
+    switch("no_middlebox", 0, o::ENABLE_MIDDLEBOX_COMPAT, true),
+    switch("anti_replay", FLAG_SERVER, o::NO_ANTI_REPLAY, true),
+    switch("no_anti_replay", FLAG_SERVER, o::NO_ANTI_REPLAY, false),
+    switch("no_etm", 0, bit::NO_ENCRYPT_THEN_MAC, false),
+    row("SignatureAlgorithms", "sigalgs", 0, TYPE_STRING, Command::Schemes),
+    row("ClientSignatureAlgorithms", "client_sigalgs", 0, TYPE_STRING, Command::ClientSchemes),
+    row("Curves", "curves", 0, TYPE_STRING, Command::Groups),
+    row("Groups", "groups", 0, TYPE_STRING, Command::Groups),
+    row("ECDHParameters", "named_curve", FLAG_SERVER, TYPE_STRING, Command::OneGroup),
+    row("CipherString", "cipher", 0, TYPE_STRING, Command::Ciphers),
+    row("Ciphersuites", "ciphersuites", 0, TYPE_STRING, Command::Suites),
+    row("Protocol", "", 0, TYPE_STRING, Command::List(PROTOCOLS)),
+    row("MinProtocol", "min_protocol", 0, TYPE_STRING, Command::MinVersion),
+    row("MaxProtocol", "max_protocol", 0, TYPE_STRING, Command::MaxVersion),
+    row("Options", "", 0, TYPE_STRING, Command::List(OPTIONS)),
+    row("VerifyMode", "", 0, TYPE_STRING, Command::List(VERIFY_MODES)),
+    row("Certificate", "cert", CERTIFICATE, TYPE_FILE, Command::Certificate),
+    row("PrivateKey", "key", CERTIFICATE, TYPE_FILE, Command::PrivateKey),
+    row("ServerInfoFile", "", OF_SERVER, TYPE_FILE, Command::ServerInfo),
+    row("ChainCAPath", "chainCApath", CERTIFICATE, TYPE_FOLDER, Command::ChainStore),
+    row("ChainCAFile", "chainCAfile", CERTIFICATE, TYPE_FILE, Command::ChainStore),
+    row("ChainCAStore", "chainCAstore", CERTIFICATE, TYPE_STORE, Command::ChainStore),
+    row("VerifyCAPath", "verifyCApath", CERTIFICATE, TYPE_FOLDER, Command::VerifyStore),
+    row("VerifyCAFile", "verifyCAfile", CERTIFICATE, TYPE_FILE, Command::VerifyStore),
+    row("VerifyCAStore", "verifyCAstore", CERTIFICATE, TYPE_STORE, Command::VerifyStore),
+    row("RequestCAFile", "requestCAFile", CERTIFICATE, TYPE_FILE, Command::Authorities),
+    row("ClientCAFile", "", OF_SERVER, TYPE_FILE, Command::Authorities),
+    row("RequestCAPath", "", CERTIFICATE, TYPE_FOLDER, Command::Authorities),
+    row("ClientCAPath", "", OF_SERVER, TYPE_FOLDER, Command::Authorities),
+    row("RequestCAStore", "requestCAStore", CERTIFICATE, TYPE_STORE, Command::Authorities),
+    row("ClientCAStore", "", OF_SERVER, TYPE_STORE, Command::Authorities),
+    row("DHParameters", "dhparam", OF_SERVER, TYPE_FILE, Command::DhParameters),
+    row("RecordPadding", "record_padding", 0, TYPE_STRING, Command::Padding),
+    row("NumTickets", "num_tickets", FLAG_SERVER, TYPE_STRING, Command::Tickets),
 ];
 
 impl Configuration {
     /// Settings of a file for a context. `may_load`: also its certificates and keys.
     pub(super) fn of_context(context: &Arc<Context>, may_load: bool) -> Self {
-        let flags = if may_load { FLAG_FILE | FLAG_CERTIFICATE } else { FLAG_FILE };
-        Self {
-            flags: Cell::new(flags),
-            context: Some(Arc::clone(context)).into(),
-            ..Self::default()
-        }
+        let flags = flags_of(&context.settings(), may_load);
+        let context = Some(Arc::clone(context)).into();
+        Self { flags: Cell::new(flags), context, ..Self::default() }
     }
 
     /// Settings of a file for a connection.
     pub(super) fn of_connection(ssl: &Arc<Ssl>) -> Self {
-        let flags = Cell::new(FLAG_FILE | FLAG_CERTIFICATE);
-        Self { flags, ssl: Some(Arc::clone(ssl)).into(), ..Self::default() }
+        let flags = flags_of(&ssl.settings(), true);
+        Self { flags: Cell::new(flags), ssl: Some(Arc::clone(ssl)).into(), ..Self::default() }
     }
 
-    /// The command of this name, with the prefix that is set.
-    fn command(&self, name: &str) -> Option<&'static str> {
-        let prefix = self.prefix.borrow();
-        let is_command_line = self.flags.get() & FLAG_CMDLINE != 0;
-        let name = match (prefix.as_str(), is_command_line) {
-            ("", true) => name.strip_prefix('-')?,
-            (prefix, true) => name.strip_prefix(prefix)?,
-            (prefix, false) => {
-                let head = name.get(..prefix.len())?;
-                name.get(prefix.len()..).filter(|_| head.eq_ignore_ascii_case(prefix))?
+    /// The command of this name after the prefix that is set, and its name without the prefix. The
+    /// error is the name.
+    fn command<'a>(&self, name: &'a [u8]) -> Result<(&'a [u8], &'static Row), &'a [u8]> {
+        let flags = self.flags.get();
+        let (on_line, in_file) = (flags & FLAG_CMDLINE != 0, flags & FLAG_FILE != 0);
+        let name = match &*self.prefix.borrow() {
+            Some(prefix) => {
+                let prefix = prefix.to_bytes();
+                let (head, rest) = name.split_at_checked(prefix.len()).ok_or(name)?;
+                let differs = on_line && head != prefix
+                    || in_file && !head.eq_ignore_ascii_case(prefix)
+                    || rest.is_empty();
+                if differs {
+                    return Err(name);
+                }
+                rest
             }
+            None if on_line => match name {
+                [b'-', rest @ ..] if !rest.is_empty() => rest,
+                _ => return Err(name),
+            },
+            None => name,
         };
-        let is_file = self.flags.get() & FLAG_FILE != 0;
-        let fits = |row: &&(&str, &str, &'static str)| {
-            (is_file && !row.0.is_empty() && row.0.eq_ignore_ascii_case(name))
-                || (is_command_line && !row.1.is_empty() && row.1 == name)
+        let fits = |row: &&Row| {
+            row.needs & !flags & (BOTH | FLAG_CERTIFICATE) == 0
+                && (on_line && !row.line.is_empty() && row.line.as_bytes() == name
+                    || in_file
+                        && !row.file.is_empty()
+                        && row.file.as_bytes().eq_ignore_ascii_case(name))
         };
-        COMMANDS.iter().find(fits).map(|row| row.2)
+        COMMANDS.iter().find(fits).map(|row| (name, row)).ok_or(name)
+    }
+
+    /// Whether there is a command of this name.
+    pub(super) fn knows(&self, name: &CStr) -> bool {
+        self.command(name.to_bytes()).is_ok()
+    }
+
+    fn show(&self, reason: u16, detail: &str) {
+        if self.flags.get() & FLAG_SHOW_ERRORS != 0 {
+            errors::push_with(reason, detail);
+        }
     }
 
     /// Applies a command: 2 if its value was used, 1 if it has none, 0 or less for an error.
-    pub(super) fn apply(&self, name: &str, value: Option<&str>) -> c_int {
-        let show = |reason| {
-            if self.flags.get() & FLAG_SHOW_ERRORS != 0 {
-                errors::push_with(
-                    reason,
-                    &format!("cmd={name}, value={}", value.unwrap_or_default()),
-                );
+    pub(super) fn apply(&self, name: Option<&CStr>, value: Option<&CStr>) -> c_int {
+        let Some(name) = name else {
+            errors::push(reasons::INVALID_NULL_CMD_NAME);
+            return 0;
+        };
+        let (name, row) = match self.command(name.to_bytes()) {
+            Ok(known) => known,
+            Err(name) => {
+                let name = String::from_utf8_lossy(name);
+                self.show(reasons::UNKNOWN_CMD_NAME, &format!("cmd={name}"));
+                return UNKNOWN;
             }
         };
-        let Some(command) = self.command(name) else {
-            show(reasons::UNKNOWN_CMD_NAME);
-            return -2;
+        if let Command::Switch(bits, inverted) = row.command {
+            self.set_bits(bits, !inverted);
+            return 1;
+        }
+        let done = value.map(|value| self.set(row, value));
+        if done == Some(Some(())) {
+            return 2;
+        }
+        let name = String::from_utf8_lossy(name);
+        let text = value.map_or("<EMPTY>".into(), CStr::to_string_lossy);
+        self.show(reasons::BAD_VALUE, &format!("cmd={name}, value={text}"));
+        if done.is_none() { NO_VALUE } else { 0 }
+    }
+
+    /// Applies the first argument of a command line, and the second if it is its value.
+    ///
+    /// # Safety
+    /// The caller's duty for the pointers.
+    unsafe fn apply_arguments(&self, count: *mut c_int, arguments: *mut *mut *mut c_char) -> c_int {
+        if arguments.is_null() {
+            return 0;
+        }
+        // SAFETY: as this function's contract.
+        let (left, first) = unsafe {
+            let left = if count.is_null() { None } else { Some(*count) };
+            (left, *arguments)
         };
-        let takes_value = !["no_tls1_3", "no_tls1_2", "serverpref", "no_ticket"].contains(&command);
-        let Some(value) =
-            value.or(if takes_value && command != "ignored" { None } else { Some("") })
-        else {
-            return -3;
+        if first.is_null() || left.is_some_and(|left| left <= 0) {
+            return 0;
+        }
+        // SAFETY: as this function's contract. The second argument is there, or NULL in its place.
+        let (name, value) = unsafe {
+            let name = text(*first);
+            let has_value = name.is_some() && left.is_none_or(|left| left > 1);
+            (name, if has_value { text(*first.add(1)) } else { None })
         };
-        let may_load = self.flags.get() & FLAG_CERTIFICATE != 0;
-        let change = |settings: &mut Settings| set(settings, command, value, may_load);
+        if name.is_none() {
+            return 0;
+        }
+        self.flags.set(self.flags.get() & !FLAG_FILE | FLAG_CMDLINE);
+        match self.apply(name, value) {
+            UNKNOWN => 0,
+            0 => -1,
+            used @ 1.. => {
+                let skipped = usize::try_from(used).unwrap_or(0);
+                // SAFETY: as this function's contract; that number of arguments was used.
+                unsafe {
+                    arguments.write(first.add(skipped));
+                    if let Some(left) = left {
+                        count.write(left.saturating_sub(used));
+                    }
+                }
+                used
+            }
+            error => error,
+        }
+    }
+
+    /// Changes the settings. Without a context or a connection, only the syntax is checked.
+    fn change(&self, change: impl FnOnce(&mut Settings) -> Option<()>) -> Option<()> {
         // A clone counts a reference, so that nothing is borrowed during the change.
         let (context, ssl) = (self.context.borrow().clone(), self.ssl.borrow().clone());
-        let done = match (context, ssl) {
+        match (context, ssl) {
             (Some(context), _) => context.change(change),
             (None, Some(ssl)) => ssl.change(change),
             (None, None) => Some(()),
-        };
-        match done {
-            Some(()) if takes_value => 2,
-            Some(()) => 1,
-            None => {
-                show(reasons::BAD_VALUE);
-                0
+        }
+    }
+
+    /// As [`Self::change`], for a change that succeeds.
+    fn put(&self, change: impl FnOnce(&mut Settings)) -> Option<()> {
+        self.change(|settings| {
+            change(settings);
+            Some(())
+        })
+    }
+
+    fn set_bits(&self, bits: Bits, on: bool) {
+        self.change(|settings| {
+            match bits {
+                Bits::Options(bits) if on => settings.options |= bits,
+                Bits::Options(bits) => settings.options &= !bits,
+                Bits::Certificates(bits) if on => settings.certificate_flags |= bits,
+                Bits::Certificates(bits) => settings.certificate_flags &= !bits,
+                Bits::Verify(bits) if on => settings.verify_mode |= bits,
+                Bits::Verify(bits) => settings.verify_mode &= !bits,
+            }
+            Some(())
+        });
+    }
+
+    /// Applies a list such as `ServerPreference,-SessionTicket`, up to the first error.
+    fn set_list(&self, table: &[Flag], list: &str) -> Option<()> {
+        for element in list.split(',') {
+            let element = element.trim_matches(is_space);
+            let (on, name) = match element.as_bytes().first()? {
+                b'-' => (false, element.get(1..)?),
+                b'+' => (true, element.get(1..)?),
+                _ => (true, element),
+            };
+            let flags = self.flags.get();
+            let fits = |flag: &&Flag| flags & flag.1 != 0 && flag.0.eq_ignore_ascii_case(name);
+            let Flag(_, _, inverted, bits) = table.iter().find(fits)?;
+            self.set_bits(*bits, on != *inverted);
+        }
+        Some(())
+    }
+
+    fn set(&self, row: &Row, value: &CStr) -> Option<()> {
+        let text = value.to_str();
+        match row.command {
+            // It has no value.
+            Command::Switch(..) => None,
+            Command::List(table) => self.set_list(table, text.ok()?),
+            Command::Schemes => {
+                let schemes = schemes::from_names(text.ok()?)?;
+                self.put(|settings| settings.schemes = Some(schemes))
+            }
+            Command::ClientSchemes => {
+                let schemes = schemes::from_names(text.ok()?)?;
+                self.put(|settings| settings.client_schemes = Some(schemes))
+            }
+            Command::Groups => self.set_groups(text.ok()?),
+            Command::OneGroup => {
+                let text = text.ok()?;
+                let flags = self.flags.get();
+                let is_automatic = flags & FLAG_FILE != 0
+                    && ["automatic", "+automatic"].iter().any(|o| o.eq_ignore_ascii_case(text))
+                    || flags & FLAG_CMDLINE != 0 && text == "auto";
+                if is_automatic {
+                    return Some(());
+                }
+                if text.contains(':') { None } else { self.set_groups(text) }
+            }
+            Command::Ciphers => {
+                self.change(|settings| string::set(settings, value).then_some(()))?;
+                self.mark_own_suites();
+                Some(())
+            }
+            Command::Suites => {
+                let suites = text.ok().and_then(string::select_tls13);
+                if suites.is_none() {
+                    errors::push(reasons::NO_CIPHER_MATCH);
+                }
+                let suites = suites?;
+                self.put(|settings| settings.suites13 = suites)?;
+                self.mark_own_suites();
+                Some(())
+            }
+            Command::MinVersion => {
+                self.set_version(text.ok()?, |settings| &mut settings.min_version)
+            }
+            Command::MaxVersion => {
+                self.set_version(text.ok()?, |settings| &mut settings.max_version)
+            }
+            Command::Certificate => self.set_certificate(value),
+            Command::PrivateKey => self.set_key(value),
+            // Custom extensions are not supported.
+            Command::ServerInfo => {
+                errors::push_unsupported("ServerInfoFile is not supported");
+                None
+            }
+            Command::ChainStore => {
+                self.change(|settings| load(&mut settings.chain_store, row.value, value))
+            }
+            Command::VerifyStore => {
+                self.change(|settings| load(&mut settings.verify_store, row.value, value))
+            }
+            Command::Authorities => self.add_names(row.value, value),
+            Command::DhParameters => self.read_parameters(value),
+            // Padding is not supported, so only its absence can be set.
+            Command::Padding => (self.has_target() && matches!(number(value), 0 | 1)).then_some(()),
+            Command::Tickets => {
+                let count = usize::try_from(number(value)).ok().filter(|_| self.has_target())?;
+                self.put(|settings| settings.tickets = count)
             }
         }
+    }
+
+    fn has_target(&self) -> bool {
+        self.context.borrow().is_some() || self.ssl.borrow().is_some()
+    }
+
+    /// A connection has suites of its own from now on.
+    fn mark_own_suites(&self) {
+        let ssl = self.ssl.borrow().clone();
+        if let Some(ssl) = ssl {
+            ssl.change(|settings| settings.has_own_suites = true);
+        }
+    }
+
+    fn set_groups(&self, list: &str) -> Option<()> {
+        let groups = groups::from_names(list)?;
+        self.put(|settings| settings.groups = Some(groups))
+    }
+
+    fn set_version(
+        &self,
+        name: &str,
+        limit: impl FnOnce(&mut Settings) -> &mut c_int,
+    ) -> Option<()> {
+        let version = version(name).filter(|_| self.has_target())?;
+        self.change(|settings| {
+            // As with OpenSSL, methods of one version ignore limits, and the others those of DTLS.
+            if settings.method.version == 0 && !settings.method.is_datagram && version < DTLS {
+                *limit(settings) = version;
+            }
+            Some(())
+        })
+    }
+
+    fn set_certificate(&self, file: &CStr) -> Option<()> {
+        let (context, ssl) = (self.context.borrow().clone(), self.ssl.borrow().clone());
+        let (done, settings) = match (context, ssl) {
+            (Some(context), _) => (put_chain_file(&*context, Some(file)), context.settings()),
+            (None, Some(ssl)) => (put_chain_file(&*ssl, Some(file)), ssl.settings()),
+            (None, None) => return Some(()),
+        };
+        if done != 1 {
+            return None;
+        }
+        if self.flags.get() & FLAG_REQUIRE_PRIVATE != 0 {
+            let mut files = self.files.borrow_mut();
+            files.retain(|(index, _)| *index != settings.current);
+            files.push((settings.current, file.to_owned()));
+        }
+        Some(())
+    }
+
+    fn set_key(&self, file: &CStr) -> Option<()> {
+        let (context, ssl) = (self.context.borrow().clone(), self.ssl.borrow().clone());
+        let done = match (context, ssl) {
+            (Some(context), _) => put_key_file(&*context, Some(file), FILETYPE_PEM),
+            (None, Some(ssl)) => put_key_file(&*ssl, Some(file), FILETYPE_PEM),
+            (None, None) => 1,
+        };
+        (done == 1).then_some(())
+    }
+
+    /// Adds the names of the certificates of a file, or of the files of a folder.
+    fn add_names(&self, kind: c_int, place: &CStr) -> Option<()> {
+        let found = match kind {
+            TYPE_FILE => names_of_file(place)?,
+            TYPE_FOLDER => names_of_folder(place)?,
+            _ => {
+                errors::push_unsupported("names of authorities from a store are not supported");
+                return None;
+            }
+        };
+        let mut names = self.names.borrow_mut();
+        add_unique(names.get_or_insert_default(), found);
+        Some(())
+    }
+
+    /// Reads parameters of Diffie-Hellman, which are not used.
+    fn read_parameters(&self, file: &CStr) -> Option<()> {
+        if !self.has_target() {
+            return Some(());
+        }
+        let bio = Bio::file(file)?;
+        // SAFETY: the BIO exists. New parameters are returned, or NULL.
+        unsafe { Key::from_raw(PEM_read_bio_Parameters(bio.as_ptr(), ptr::null_mut())) }?;
+        Some(())
+    }
+
+    /// Looks for missing keys in the files of the certificates, and sets the names of authorities.
+    pub(super) fn finish(&self) -> Option<()> {
+        let (context, ssl) = (self.context.borrow().clone(), self.ssl.borrow().clone());
+        let settings = context
+            .as_ref()
+            .map(|context| context.settings())
+            .or_else(|| ssl.as_ref().map(|ssl| ssl.settings()));
+        if let Some(settings) = settings {
+            let files = self.files.take();
+            for (index, file) in files {
+                if settings.identities.get(index).is_some_and(|identity| identity.key.is_none()) {
+                    self.set_key(&file)?;
+                }
+            }
+        }
+        let Some(names) = self.names.take() else { return Some(()) };
+        match (context, ssl) {
+            (Some(context), _) => {
+                context.change(|settings| settings.client_authorities = Arc::new(names));
+            }
+            (None, Some(ssl)) => ssl_settings::set_authorities(&ssl, Some(names)),
+            (None, None) => {}
+        }
+        Some(())
     }
 }
 
-fn set(settings: &mut Settings, command: &str, value: &str, may_load: bool) -> Option<()> {
-    let file = || std::ffi::CString::new(value).ok();
-    let password = settings.callbacks.password;
-    match command {
-        "cipher" => {
-            let selected = string::select(value)?;
-            settings.suites12 = selected.suites;
-            settings.security_level = selected.security_level.unwrap_or(settings.security_level);
+/// The flags for sections of files.
+fn flags_of(settings: &Settings, may_load: bool) -> c_uint {
+    let method = settings.method;
+    let mut flags = FLAG_FILE;
+    for (has_side, flag) in [(method.client, FLAG_CLIENT), (method.server, FLAG_SERVER)] {
+        if has_side {
+            flags |= flag;
         }
-        "ciphersuites" => settings.suites13 = string::select_tls13(value)?,
-        "groups" => settings.groups = Some(groups::from_names(value)?),
-        // The automatic selection is what is done in any case.
-        "curve" if matches!(value, "auto" | "automatic" | "+automatic") => {}
-        "curve" => settings.groups = Some(groups::from_names(value)?),
-        "sigalgs" => settings.schemes = Some(schemes::from_names(value)?),
-        "client_sigalgs" => settings.client_schemes = Some(schemes::from_names(value)?),
-        // Versions of DTLS limit other methods.
-        "min" | "max" if value.starts_with("DTLS") => {}
-        "min" => settings.min_version = version(value)?,
-        "max" => settings.max_version = version(value)?,
-        "protocol" => protocols(settings, value)?,
-        "options" => options(settings, value)?,
-        "verify" => {
-            settings.verify_mode = value.split(',').try_fold(0, |mode, name| {
-                Some(
-                    mode | match name.trim() {
-                        "Peer" | "Request" => o::VERIFY_PEER,
-                        "Require" => o::VERIFY_PEER | o::VERIFY_FAIL_IF_NO_PEER_CERT,
-                        "Once" => o::VERIFY_PEER | 4,
-                        "RequestPostHandshake" => o::VERIFY_PEER | o::VERIFY_POST_HANDSHAKE,
-                        _ => return None,
-                    },
-                )
-            })?;
-        }
-        "certificate" if may_load => {
-            let (leaf, chain) = read_chain(&file()?, password)?;
-            use_chain(settings, leaf, chain);
-        }
-        "privatekey" if may_load => {
-            let key = read_key(&file()?, FILETYPE_PEM, password)?;
-            return (use_key(settings, key) == 1).then_some(());
-        }
-        "chaincafile" | "verifycafile" if may_load => {
-            let store = Store::new()?;
-            let file = file()?;
-            // SAFETY: the store exists, and the name ends with a NUL.
-            let loaded =
-                unsafe { crate::sys::x509::X509_STORE_load_file(store.as_ptr(), file.as_ptr()) };
-            if loaded != 1 {
-                return None;
-            }
-            match command {
-                "chaincafile" => settings.chain_store = Some(store),
-                _ => settings.verify_store = Some(store),
-            }
-        }
-        "tickets" => settings.tickets = value.parse().ok()?,
-        "no_tls1_3" => settings.options |= o::NO_TLS1_3,
-        "no_tls1_2" => settings.options |= o::NO_TLS1_2,
-        "no_ticket" => settings.options |= o::NO_TICKET,
-        "serverpref" => settings.options |= o::CIPHER_SERVER_PREFERENCE,
-        _ => {}
     }
-    Some(())
+    if may_load { flags | FLAG_CERTIFICATE | FLAG_REQUIRE_PRIVATE } else { flags }
 }
+
+/// Loads certificates into a store, which is made if there is none.
+fn load(store: &mut Option<Store>, kind: c_int, place: &CStr) -> Option<()> {
+    if store.is_none() {
+        *store = Some(Store::new()?);
+    }
+    let store = store.as_ref()?.as_ptr();
+    // SAFETY: the store exists, and the name ends with a NUL.
+    let loaded = unsafe {
+        match kind {
+            TYPE_FILE => X509_STORE_load_file(store, place.as_ptr()),
+            TYPE_FOLDER => X509_STORE_load_path(store, place.as_ptr()),
+            _ => X509_STORE_load_store(store, place.as_ptr()),
+        }
+    };
+    (loaded == 1).then_some(())
+}
+
+/// A number above all versions of TLS, and below those of DTLS.
+const DTLS: c_int = 0x1000;
 
 fn version(name: &str) -> Option<c_int> {
     Some(match name {
@@ -287,65 +733,28 @@ fn version(name: &str) -> Option<c_int> {
         "TLSv1.1" => method::TLS1_1,
         "TLSv1.2" => method::TLS1_2,
         "TLSv1.3" => method::TLS1_3,
+        "DTLSv1" => 0xfeff,
+        "DTLSv1.2" => 0xfefd,
         _ => return None,
     })
 }
 
-/// Applies a list such as `-ALL,TLSv1.2`.
-fn protocols(settings: &mut Settings, list: &str) -> Option<()> {
-    for name in list.split(',').map(str::trim) {
-        let (on, name) = match name.as_bytes().first()? {
-            b'-' => (false, name.get(1..)?),
-            b'+' => (true, name.get(1..)?),
-            _ => (true, name),
-        };
-        let bits = match name {
-            "ALL" => o::NO_TLS1_2 | o::NO_TLS1_3,
-            "TLSv1.2" => o::NO_TLS1_2,
-            "TLSv1.3" => o::NO_TLS1_3,
-            "SSLv2" | "SSLv3" | "TLSv1" | "TLSv1.1" => 0,
-            _ => return None,
-        };
-        settings.options = if on { settings.options & !bits } else { settings.options | bits };
-    }
-    Some(())
+/// What `isspace` of C accepts.
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t'..='\r')
 }
 
-/// Applies a list such as `ServerPreference,-SessionTicket`.
-fn options(settings: &mut Settings, list: &str) -> Option<()> {
-    for name in list.split(',').map(str::trim) {
-        let (on, name) = match name.as_bytes().first()? {
-            b'-' => (false, name.get(1..)?),
-            b'+' => (true, name.get(1..)?),
-            _ => (true, name),
-        };
-        // The second value says whether the option removes the bit.
-        let (bit, inverted) = match name {
-            "SessionTicket" => (o::NO_TICKET, true),
-            "ServerPreference" => (o::CIPHER_SERVER_PREFERENCE, false),
-            "MiddleboxCompat" => (o::ENABLE_MIDDLEBOX_COMPAT, false),
-            "IgnoreUnexpectedEOF" => (o::IGNORE_UNEXPECTED_EOF, false),
-            "UnsafeLegacyServerConnect" => (o::LEGACY_SERVER_CONNECT, false),
-            "EmptyFragments"
-            | "Bugs"
-            | "Compression"
-            | "NoResumptionOnRenegotiation"
-            | "UnsafeLegacyRenegotiation"
-            | "EncryptThenMac"
-            | "NoRenegotiation"
-            | "ClientRenegotiation"
-            | "AllowNoDHEKEX"
-            | "PrioritizeChaCha"
-            | "AntiReplay"
-            | "ExtendedMasterSecret"
-            | "CANames"
-            | "KTLS"
-            | "DHSingle"
-            | "ECDHSingle" => (0, false),
-            _ => return None,
-        };
-        settings.options =
-            if on == inverted { settings.options & !bit } else { settings.options | bit };
-    }
-    Some(())
+/// The number at the beginning of a text, as `atoi` of C reads it.
+fn number(text: &CStr) -> i64 {
+    let text = text.to_string_lossy();
+    let text = text.trim_start_matches(is_space);
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, text.get(1..)),
+        Some(b'+') => (false, text.get(1..)),
+        _ => (false, Some(text)),
+    };
+    let digits = digits.unwrap_or_default();
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let value: i64 = digits.get(..end).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    if negative { value.saturating_neg() } else { value }
 }

@@ -31,15 +31,24 @@ functions! {
     }
 }
 
-/// Applies the section of the system to a new context. Its errors are ignored, as by OpenSSL.
-pub(super) fn apply_system(context: &Arc<Context>) {
+/// Applies the section of the system to a new context. Commands that it does not have are ignored,
+/// as by OpenSSL. A command that fails would be a policy that is lost: `None`, with an error in the
+/// queue.
+pub(super) fn apply_system(context: &Arc<Context>) -> Option<()> {
     // SAFETY: the function accepts no settings, and loads the file once in a process.
     unsafe { OPENSSL_init_crypto(INIT_LOAD_CONFIG, ptr::null()) };
-    errors::without_errors(|| apply(&Configuration::of_context(context, false), SYSTEM));
+    let configuration = Configuration::of_context(context, false);
+    errors::forgiving(|| match apply(&configuration, SYSTEM, true) {
+        Some(false) => {
+            errors::push_with(reasons::BAD_VALUE, "a command of system_default");
+            None
+        }
+        _ => Some(()),
+    })
 }
 
 fn named(to: &Configuration, name: Option<&CStr>) -> c_int {
-    match name.and_then(|name| apply(to, name)) {
+    match name.and_then(|name| apply(to, name, false)) {
         Some(true) => OK,
         Some(false) => FAIL,
         None => {
@@ -50,8 +59,9 @@ fn named(to: &Configuration, name: Option<&CStr>) -> c_int {
     }
 }
 
-/// Applies the commands of a section. `None`: there is none of this name. Whether all succeeded.
-fn apply(to: &Configuration, name: &CStr) -> Option<bool> {
+/// Applies the commands of a section. `None`: there is none of this name. Whether all succeeded,
+/// except for those that are unknown if they are ignored.
+fn apply(to: &Configuration, name: &CStr, ignores_unknown: bool) -> Option<bool> {
     let (mut index, mut count) = (0, 0);
     // SAFETY: the name ends with a NUL, and the numbers are variables. What is returned exists
     // until the program unloads the file, which it must not do meanwhile.
@@ -70,8 +80,10 @@ fn apply(to: &Configuration, name: &CStr) -> Option<bool> {
             conf_ssl_get_cmd(commands, index, &raw mut command, &raw mut value);
             (text(command), text(value))
         };
-        let command = command.and_then(|text| text.to_str().ok()).unwrap_or_default();
-        succeeded &= to.apply(command, value.and_then(|text| text.to_str().ok())) > 0;
+        if ignores_unknown && command.is_some_and(|command| !to.knows(command)) {
+            continue;
+        }
+        succeeded &= to.apply(command, value) > 0;
     }
-    Some(succeeded)
+    Some(succeeded & to.finish().is_some())
 }

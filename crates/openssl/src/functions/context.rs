@@ -3,13 +3,16 @@
 use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_void};
 use std::sync::Arc;
 
-use super::{FAIL, OK, bytes, text};
+use super::{FAIL, OK, bytes, properties, text};
 use crate::ciphers::string;
 use crate::context::Context;
 use crate::entry::{functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method::Method;
 use crate::settings::options::SENT_SHUTDOWN;
+use crate::sys::crypto::{
+    EVP_default_properties_is_fips_enabled, OSSL_LIB_CTX_get0_global_default,
+};
 
 const NULL: *mut Context = core::ptr::null_mut();
 
@@ -17,8 +20,19 @@ functions! {
     fn SSL_CTX_new(; method: *const Method) -> *mut Context = NULL => {
         new(method)
     }
-    fn SSL_CTX_new_ex(; _library: *mut c_void, _query: *const c_char, method: *const Method)
+    fn SSL_CTX_new_ex(; library: *mut c_void, query: *const c_char, method: *const Method)
         -> *mut Context = NULL => {
+        // SAFETY: the caller's duty.
+        let query = unsafe { text(query) };
+        // SAFETY: the function has no arguments.
+        if !library.is_null() && library != unsafe { OSSL_LIB_CTX_get0_global_default() } {
+            errors::push_unsupported("a library context of its own is not supported");
+            return NULL;
+        }
+        if query.is_some_and(|query| !properties::are_met(&query.to_string_lossy())) {
+            errors::push_unsupported("the properties are not supported");
+            return NULL;
+        }
         new(method)
     }
     fn SSL_CTX_up_ref(context: &Context;) -> c_int = FAIL => {
@@ -66,16 +80,8 @@ functions! {
     }
     fn SSL_CTX_set_cipher_list(context: &Context; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let list = unsafe { text(list) }.and_then(|list| list.to_str().ok());
-        let Some(selected) = list.and_then(string::select) else {
-            errors::push(reasons::NO_CIPHER_MATCH);
-            return FAIL;
-        };
-        context.change(|settings| {
-            settings.suites12 = selected.suites;
-            settings.security_level = selected.security_level.unwrap_or(settings.security_level);
-        });
-        OK
+        let Some(list) = (unsafe { text(list) }) else { return FAIL };
+        context.change(|settings| string::set(settings, list)).into()
     }
     fn SSL_CTX_set_ciphersuites(context: &Context; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
@@ -152,11 +158,16 @@ functions! {
 fn new(method: *const Method) -> *mut Context {
     errors::load_texts();
     let Some(method) = known_method(method) else { return NULL };
+    // SAFETY: NULL is the default library context.
+    if unsafe { EVP_default_properties_is_fips_enabled(core::ptr::null_mut()) } == 1 {
+        errors::push_unsupported("the property fips=yes of the process is not supported");
+        return NULL;
+    }
     match Context::new(method) {
-        Some(context) => {
-            super::conf_file::apply_system(&context);
-            give(context)
-        }
+        Some(context) => match super::conf_file::apply_system(&context) {
+            Some(()) => give(context),
+            None => NULL,
+        },
         None => {
             errors::push_internal();
             NULL

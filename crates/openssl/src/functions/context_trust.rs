@@ -1,7 +1,8 @@
 //! SSL_CTX: trusted certificates and the verification of peers.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
 use super::{FAIL, OK, text};
@@ -123,6 +124,15 @@ functions! {
         unsafe { list::push_new_names(to, names) };
         OK
     }
+    fn SSL_add_dir_cert_subjects_to_stack(; to: *mut Stack, folder: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let Some(names) = unsafe { text(folder) }.and_then(names_of_folder) else {
+            return FAIL;
+        };
+        // SAFETY: the caller's duty. The list takes over each name.
+        unsafe { list::push_new_names(to, names) };
+        OK
+    }
     fn SSL_dup_CA_list(; names: *const Stack) -> *mut Stack = ptr::null_mut() => {
         // SAFETY: the caller's duty.
         list::give_names(&unsafe { list::names(names) })
@@ -165,18 +175,45 @@ fn add_authority(context: &Context, certificate: *mut X509) -> c_int {
 }
 
 /// The subjects of all certificates in a PEM file, each once. `None`: an error is in the queue.
-fn names_of_file(file: &core::ffi::CStr) -> Option<Vec<Name>> {
+pub(super) fn names_of_file(file: &CStr) -> Option<Vec<Name>> {
     let bio = Bio::file(file)?;
     let certificates = crate::context::files::read_all(&bio, Callback::default())?;
     if certificates.is_empty() {
         errors::push(errors::reasons::BAD_DATA);
         return None;
     }
-    let mut names: Vec<Name> = Vec::new();
-    for name in certificates.iter().filter_map(Name::subject_of) {
+    let mut names = Vec::new();
+    add_unique(&mut names, certificates.iter().filter_map(Name::subject_of).collect());
+    Some(names)
+}
+
+/// The subjects of the certificates in the files of a folder. `None`: an error is in the queue.
+pub(super) fn names_of_folder(folder: &CStr) -> Option<Vec<Name>> {
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes()));
+    let Ok(entries) = std::fs::read_dir(path) else {
+        errors::push_with(errors::reasons::BAD_DATA, "the folder cannot be read");
+        return None;
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let Ok(entry) = entry else {
+            errors::push_with(errors::reasons::BAD_DATA, "the folder cannot be read");
+            return None;
+        };
+        let path = entry.path();
+        if !path.is_dir() {
+            let file = std::ffi::CString::new(path.into_os_string().into_vec()).ok()?;
+            add_unique(&mut names, names_of_file(&file)?);
+        }
+    }
+    Some(names)
+}
+
+/// Adds the names that a list does not have.
+pub(super) fn add_unique(names: &mut Vec<Name>, found: Vec<Name>) {
+    for name in found {
         if !names.iter().any(|known| known.equals(&name)) {
             names.push(name);
         }
     }
-    Some(names)
 }

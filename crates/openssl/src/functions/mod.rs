@@ -15,6 +15,7 @@ pub(crate) mod early_data;
 pub(crate) mod hello;
 pub(crate) mod init;
 pub(crate) mod names;
+mod properties;
 pub(crate) mod refused;
 pub(crate) mod security;
 pub(crate) mod session;

@@ -77,7 +77,7 @@ without_effect! {
     SSL_CTX_dane_mtype_set, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
     SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
-    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_add_dir_cert_subjects_to_stack,
+    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key,
     SSL_add_store_cert_subjects_to_stack, SSL_dane_enable, SSL_dane_tlsa_add, SSL_dup,
     SSL_enable_ct, SSL_export_keying_material_early, SSL_get0_dane_authority, SSL_get0_dane_tlsa,
     SSL_new_session_ticket, SSL_set_ct_validation_callback, SSL_set_session_ticket_ext,

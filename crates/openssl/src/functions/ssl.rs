@@ -38,7 +38,18 @@ functions! {
         drop(unsafe { take(ssl) });
     }
     fn SSL_clear(ssl: &Ssl;) -> c_int = FAIL => {
-        match ssl.as_both(|| ssl.clear()) {
+        let clear = || {
+            if ssl.end_session() {
+                let session = ssl.session.take();
+                ssl.outside(|| {
+                    if let Some(session) = session {
+                        session.let_go();
+                    }
+                });
+            }
+            ssl.clear();
+        };
+        match ssl.as_both(clear) {
             Some(()) => OK,
             None => FAIL,
         }

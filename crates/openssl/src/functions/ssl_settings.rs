@@ -41,17 +41,11 @@ functions! {
     }
     fn SSL_set_cipher_list(ssl: &Ssl; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let list = unsafe { text(list) }.and_then(|list| list.to_str().ok());
-        let Some(selected) = list.and_then(string::select) else {
-            errors::push(reasons::NO_CIPHER_MATCH);
-            return FAIL;
-        };
+        let Some(list) = (unsafe { text(list) }) else { return FAIL };
         ssl.change(|settings| {
-            settings.suites12 = selected.suites;
             settings.has_own_suites = true;
-            settings.security_level = selected.security_level.unwrap_or(settings.security_level);
-        });
-        OK
+            string::set(settings, list)
+        }).into()
     }
     fn SSL_set_ciphersuites(ssl: &Ssl; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
@@ -209,7 +203,7 @@ functions! {
         authorities(ssl)
     }
     fn SSL_get0_CA_list(ssl: &Ssl;) -> *mut Stack = ptr::null_mut() => {
-        authorities(ssl)
+        ssl.lent.own_names.lend(&ssl.settings().client_authorities)
     }
     fn SSL_add1_to_CA_list(ssl: &Ssl; certificate: *const X509) -> c_int = FAIL => {
         add_authority(ssl, certificate.cast_mut())

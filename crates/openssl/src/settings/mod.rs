@@ -14,6 +14,7 @@ use tercel::wire::{CipherSuite, NamedGroup, SignatureScheme};
 use tercel::{ClientConfig, ServerConfig};
 
 use crate::ciphers::suite;
+use crate::ciphers::suite_b::{self, Profile};
 use crate::method::Method;
 use crate::objects::certificate::Certificate;
 use crate::objects::name::Name;
@@ -175,6 +176,11 @@ impl Settings {
         });
         let current = self.current;
         self.identities.get_mut(current).expect("an index that was found").changed()
+    }
+
+    /// The profile of Suite B that restricts what is used.
+    pub(crate) fn suite_b(&self) -> Option<&'static Profile> {
+        suite_b::profile(self.certificate_flags)
     }
 
     /// Whether a bit of the options is set.

@@ -48,6 +48,8 @@ unsafe extern "C" {
     pub(crate) fn CRYPTO_free(memory: *mut c_void, file: *const c_char, line: c_int);
     pub(crate) fn SHA256(data: *const u8, length: usize, to: *mut u8) -> *mut u8;
     pub(crate) fn RAND_bytes(to: *mut u8, length: c_int) -> c_int;
+    pub(crate) fn OSSL_LIB_CTX_get0_global_default() -> *mut c_void;
+    pub(crate) fn EVP_default_properties_is_fips_enabled(library: *mut c_void) -> c_int;
     pub(crate) fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> c_int;
 
     // The sections of `openssl.cnf` for TLS, which libcrypto reads and libssl applies.

@@ -49,6 +49,7 @@ unsafe extern "C" {
         password: PasswordCallback,
         argument: *mut c_void,
     ) -> *mut EVP_PKEY;
+    pub(crate) fn PEM_read_bio_Parameters(bio: *mut BIO, to: *mut *mut EVP_PKEY) -> *mut EVP_PKEY;
     pub(crate) fn d2i_PrivateKey_bio(bio: *mut BIO, to: *mut *mut EVP_PKEY) -> *mut EVP_PKEY;
     pub(crate) fn d2i_AutoPrivateKey(
         to: *mut *mut EVP_PKEY,

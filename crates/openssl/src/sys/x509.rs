@@ -143,6 +143,16 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn X509_VERIFY_PARAM_set_depth(param: *mut X509_VERIFY_PARAM, depth: c_int);
     pub(crate) fn X509_VERIFY_PARAM_get_depth(param: *const X509_VERIFY_PARAM) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_set_flags(
+        param: *mut X509_VERIFY_PARAM,
+        flags: core::ffi::c_ulong,
+    ) -> c_int;
+    pub(crate) fn X509_chain_check_suiteb(
+        depth: *mut c_int,
+        leaf: *mut X509,
+        chain: *mut Stack,
+        flags: core::ffi::c_ulong,
+    ) -> c_int;
     pub(crate) fn X509_VERIFY_PARAM_set_auth_level(param: *mut X509_VERIFY_PARAM, level: c_int);
     pub(crate) fn X509_VERIFY_PARAM_set1_host(
         param: *mut X509_VERIFY_PARAM,

@@ -88,7 +88,8 @@ static void disagreement(void) {
     free_pair(&pair);
 
     ctx = SSL_CTX_new(TLS_client_method());
-    CHECK(SSL_CTX_set_cipher_list(ctx, "AES128-SHA") == 1 && ERR_peek_error() == 0);
+    CHECK(SSL_CTX_set_cipher_list(ctx, "AES128-SHA:ECDHE+AESGCM") == 1 && ERR_peek_error() == 0);
+    CHECK(SSL_CTX_set_cipher_list(ctx, "AES128-SHA") == 0 && reason() == SSL_R_NO_CIPHER_MATCH);
     CHECK(SSL_CTX_set_cipher_list(ctx, "NOTHING") == 0 && reason() == SSL_R_NO_CIPHER_MATCH);
     CHECK(SSL_CTX_use_certificate_file(ctx, "/nonexistent", SSL_FILETYPE_PEM) == 0);
     CHECK(ERR_peek_error() != 0);

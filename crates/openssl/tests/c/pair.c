@@ -69,6 +69,13 @@ struct pair new_pair(int version, size_t size) {
 }
 
 void free_pair(struct pair *pair) {
+    /* Otherwise the sessions could not be resumed. */
+    SSL_set_shutdown(pair->client, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    SSL_set_shutdown(pair->server, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    drop_pair(pair);
+}
+
+void drop_pair(struct pair *pair) {
     SSL_free(pair->client);
     SSL_free(pair->server);
     SSL_CTX_free(pair->client_ctx);

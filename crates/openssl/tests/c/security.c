@@ -363,10 +363,6 @@ static void missing_authentication(void) {
     struct pair pair = pair_of(ctx, server_context(0), 1 << 14);
     CHECK(!connects(&pair));
     free_pair(&pair);
-    pair = new_pair(0, 1 << 14);
-    SSL_set_cert_flags(pair.client, SSL_CERT_FLAG_SUITEB_128_LOS);
-    CHECK(!connects(&pair));
-    free_pair(&pair);
 }
 
 static void restricted_signatures(int version) {

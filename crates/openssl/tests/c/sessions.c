@@ -217,6 +217,7 @@ static void marked_session(int version) {
     /* Another connection of the same object has a session of its own. */
     BIO *one, *other;
     CHECK(BIO_new_bio_pair(&one, 1 << 14, &other, 1 << 14) == 1);
+    SSL_set_shutdown(pair.server, SSL_SENT_SHUTDOWN);
     CHECK(SSL_clear(pair.client) == 1 && SSL_clear(pair.server) == 1);
     CHECK(SSL_set_session(pair.client, NULL) == 1);
     SSL_set_bio(pair.client, one, one);

@@ -39,7 +39,10 @@ struct pair pair_of(SSL_CTX *client_ctx, SSL_CTX *server_ctx, size_t size);
 struct pair connected(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session);
 /* Sends a record that the other side cannot decrypt. */
 void send_damaged_record(SSL *from);
+/* Frees a pair whose connections are closed. */
 void free_pair(struct pair *pair);
+/* Frees a pair as it is: sessions of connections without close_notify cannot be resumed then. */
+void drop_pair(struct pair *pair);
 
 /* Runs the handshake on both sides until both are done or one failed. Returns whether both are done. */
 int shake(struct pair *pair);
