@@ -1,10 +1,11 @@
 //! The common part of all exported functions: no panic reaches the caller, and pointers to objects
 //! are checked for NULL and counted as references during the call.
 
-use core::cell::RefCell;
 use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+use crate::lock::Place;
 
 /// An object that programs know by its address, counted by references.
 ///
@@ -35,7 +36,17 @@ impl<T: Object> Drop for Entered<'_, T> {
 
 thread_local! {
     /// The objects whose last reference this thread is dropping.
-    static ENDING: RefCell<Vec<*const c_void>> = const { RefCell::new(Vec::new()) };
+    static ENDING: Place<Vec<*const c_void>> = const { Place::new(Vec::new()) };
+}
+
+fn change_ending<T>(change: impl FnOnce(&mut Vec<*const c_void>) -> T) -> T {
+    let mut ending = ENDING.with(Place::take);
+    let result = change(&mut ending);
+    // An empty list has no memory, so that none is left when the thread ends.
+    if !ending.is_empty() {
+        ENDING.with(|place| place.replace(ending));
+    }
+    result
 }
 
 /// The end of an object, which calls functions of the program: for a function that is called with
@@ -45,18 +56,18 @@ pub(crate) struct Ending(*const c_void);
 impl Ending {
     pub(crate) fn new<T: Object>(object: &T) -> Self {
         let address = core::ptr::from_ref(object).cast();
-        ENDING.with_borrow_mut(|ending| ending.push(address));
+        change_ending(|ending| ending.push(address));
         Self(address)
     }
 
     fn has(object: *const c_void) -> bool {
-        ENDING.with_borrow(|ending| ending.contains(&object))
+        change_ending(|ending| ending.contains(&object))
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        ENDING.with_borrow_mut(|ending| ending.retain(|object| *object != self.0));
+        change_ending(|ending| ending.retain(|object| *object != self.0));
     }
 }
 

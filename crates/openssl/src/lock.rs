@@ -1,9 +1,11 @@
-//! The lock of a connection: one thread at a time uses its fields.
+//! The lock of a connection: one thread at a time uses its fields. Places of a thread.
 //!
 //! OpenSSL leaves it to programs that one thread at a time uses an SSL, but some read in one thread
 //! and write in another (Python does). The lock is held during a function, and released while a BIO
 //! or a function of the program runs, so that a blocked read does not block writes.
 
+use core::cell::Cell;
+use core::mem::ManuallyDrop;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A lock that its owner may take again, as a program's function does that is called while the lock
@@ -23,6 +25,27 @@ struct State {
     depth: usize,
     /// The number of threads that wait. Without one, a release makes no call of the system.
     waiting: usize,
+}
+
+/// A place of a thread, which has no destructor: so it also exists while the thread's other values
+/// are destroyed, in which programs free connections (`atexit`, destructors of statics and of
+/// thread keys). Its user leaves nothing in it that is to be freed.
+pub(crate) struct Place<T>(Cell<ManuallyDrop<T>>);
+
+impl<T> Place<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Cell::new(ManuallyDrop::new(value)))
+    }
+
+    pub(crate) fn replace(&self, value: T) -> T {
+        ManuallyDrop::into_inner(self.0.replace(ManuallyDrop::new(value)))
+    }
+}
+
+impl<T: Default> Place<T> {
+    pub(crate) fn take(&self) -> T {
+        self.replace(T::default())
+    }
 }
 
 /// A number that no other thread has that exists at the same time.
@@ -112,7 +135,6 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
-    use core::cell::Cell;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;

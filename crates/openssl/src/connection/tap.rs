@@ -2,7 +2,7 @@
 //! they leave it in the thread that runs the step, and the connection takes it from there. So the
 //! program's functions run after the step, with no borrow of the connection held.
 
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use std::ffi::CStr;
@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::state::Side;
+use crate::lock::Place;
 use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
 use crate::tickets::{self, Results};
@@ -59,7 +60,7 @@ struct Left {
 }
 
 thread_local! {
-    static LEFT: RefCell<Option<Box<Left>>> = const { RefCell::new(None) };
+    static LEFT: Place<Option<Box<Left>>> = const { Place::new(None) };
     /// The connection of the step that this thread runs.
     static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
 }
@@ -78,7 +79,7 @@ impl<'a> Step<'a> {
         let own = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
         Self {
             outer: CURRENT.replace(ssl),
-            outer_left: LEFT.take(),
+            outer_left: LEFT.with(Place::take),
             outer_results: tickets::exchange_results(Results { own, found: None }),
             _ssl: PhantomData,
         }
@@ -86,14 +87,14 @@ impl<'a> Step<'a> {
 
     fn end(self) -> Tapped {
         let found_result = tickets::exchange_results(Results::default()).found;
-        Tapped { left: LEFT.take(), found_result }
+        Tapped { left: LEFT.with(Place::take), found_result }
     }
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
         CURRENT.set(self.outer);
-        LEFT.replace(self.outer_left.take());
+        LEFT.with(|place| place.replace(self.outer_left.take()));
         tickets::exchange_results(self.outer_results);
     }
 }
@@ -108,7 +109,11 @@ pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
 
 /// Adds something to what the step leaves.
 fn leave(add: impl FnOnce(&mut Left)) {
-    LEFT.with_borrow_mut(|left| add(left.get_or_insert_default()));
+    LEFT.with(|place| {
+        let mut left = place.take().unwrap_or_default();
+        add(&mut left);
+        place.replace(Some(left));
+    });
 }
 
 /// Adds a session that a server made.

@@ -13,6 +13,7 @@
 
 use core::cell::Cell;
 use core::future::Future;
+use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
@@ -22,19 +23,24 @@ use super::mailbox::Mailbox;
 use crate::error::Error;
 
 thread_local! {
-    /// A mailbox that is being passed from a driver to its coroutine, or back.
-    static PASSED: Cell<Option<Box<Mailbox>>> = const { Cell::new(None) };
+    /// A mailbox that is being passed from a driver to its coroutine, or back. The cell has no
+    /// destructor, so that handshakes also run while a thread exits and destroys its other values.
+    static PASSED: Cell<ManuallyDrop<Option<Box<Mailbox>>>> =
+        const { Cell::new(ManuallyDrop::new(None)) };
+}
+
+fn replace(mailbox: Option<Box<Mailbox>>) -> Option<Box<Mailbox>> {
+    ManuallyDrop::into_inner(PASSED.replace(ManuallyDrop::new(mailbox)))
 }
 
 /// Takes the passed mailbox. `None` if the coroutine is not polled by a driver.
 pub(crate) fn receive() -> Option<Box<Mailbox>> {
-    // Access to the cell fails while the thread exits and its handshakes are dropped.
-    PASSED.try_with(Cell::take).ok().flatten()
+    replace(None)
 }
 
 /// Passes the mailbox to the coroutine, or back to its driver.
 pub(crate) fn pass(mailbox: Box<Mailbox>) {
-    _ = PASSED.try_with(|place| place.set(Some(mailbox)));
+    drop(replace(Some(mailbox)));
 }
 
 /// Boxes a future, which is constructed in place and zeroized on drop.
