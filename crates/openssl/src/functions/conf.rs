@@ -686,7 +686,7 @@ impl Configuration {
             (Some(context), _) => {
                 context.change(|settings| settings.client_authorities = Arc::new(names));
             }
-            (None, Some(ssl)) => ssl_settings::set_authorities(&ssl, Some(names)),
+            (None, Some(ssl)) => ssl_settings::set_authorities(&ssl, Some(Arc::new(names))),
             (None, None) => {}
         }
         Some(())

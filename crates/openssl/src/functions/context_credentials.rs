@@ -102,7 +102,8 @@ functions! {
     /// Static Diffie-Hellman parameters are accepted and not used.
     fn SSL_CTX_set0_tmp_dh_pkey(context: &Context; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
         // SAFETY: the caller passes its reference on.
-        drop(unsafe { Key::from_raw(parameters) });
+        let parameters = unsafe { Key::from_raw(parameters) };
+        context.change(|settings| settings.temporary_dh = parameters);
         OK
     }
 }

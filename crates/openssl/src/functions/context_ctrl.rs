@@ -3,6 +3,8 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
+use std::sync::Arc;
+
 use super::context_credentials::{add_to_chain, set_chain};
 use crate::ciphers::{groups, schemes};
 use crate::context::Context;
@@ -124,15 +126,18 @@ pub(super) unsafe fn chain(
     (command, larg): (c_int, c_long),
     parg: *mut c_void,
 ) -> Option<c_long> {
-    let own = settings.identity().and_then(|identity| identity.chain.as_ref());
-    let own = own.map(Vec::as_slice).unwrap_or_default();
+    let identity = settings.identity();
+    let own = identity.and_then(|identity| identity.chain.as_deref()).unwrap_or_default();
     let chain = match command {
         82 if settings.extra_chain.is_empty() && larg == 0 => own,
         82 => settings.extra_chain.as_slice(),
         115 => own,
         _ => return None,
     };
-    let list = lent.lend(chain);
+    // The program's own list, if the chain is still as it was.
+    let given = identity.and_then(|identity| identity.given_chain.as_deref());
+    let list =
+        given.filter(|list| list.has(chain)).map_or_else(|| lent.lend(chain), Certificates::as_ptr);
     // SAFETY: as this function's contract.
     unsafe { super::store(parg.cast::<*mut Stack>(), list) };
     Some(1)
@@ -254,9 +259,12 @@ unsafe fn set_certificates(
         // SAFETY: as this function's contract.
         let chain = (!parg.is_null()).then(|| unsafe { list::certificates(parg.cast()) });
         let done = set_chain(settings, chain);
-        if larg == 0 && done == 1 {
-            // SAFETY: the program has passed its list on, which it keeps after a failure.
-            drop(unsafe { Certificates::from_raw(parg.cast()) });
+        let current = settings.current;
+        if let Some(identity) = settings.identities.get_mut(current).filter(|_| done == 1) {
+            // SAFETY: with `larg` 0 the program has passed its list on, which it keeps after a
+            // failure.
+            let given = (larg == 0).then(|| unsafe { Certificates::from_raw(parg.cast()) });
+            identity.given_chain = given.flatten().map(Arc::new);
         }
         return done.into();
     }

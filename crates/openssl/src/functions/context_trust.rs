@@ -12,11 +12,11 @@ use crate::errors;
 use crate::objects::bio::Bio;
 use crate::objects::list;
 use crate::objects::name::Name;
-use crate::objects::store::{Defaults, Store};
+use crate::objects::store::{CtLogs, Defaults, Store};
 use crate::settings::callbacks::{Callback, VerifyChain};
 use crate::sys::stack::Stack;
 use crate::sys::x509::{
-    VerifyCallback, X509, X509_STORE, X509_STORE_load_file, X509_STORE_load_locations,
+    CTLOG_STORE, VerifyCallback, X509, X509_STORE, X509_STORE_load_file, X509_STORE_load_locations,
     X509_STORE_load_path, X509_STORE_set_default_paths, X509_VERIFY_PARAM,
     X509_VERIFY_PARAM_set_purpose, X509_VERIFY_PARAM_set_trust, X509_VERIFY_PARAM_set1,
 };
@@ -30,6 +30,15 @@ functions! {
         if let Some(store) = unsafe { Store::from_raw(store) } {
             context.set_store(store);
         }
+    }
+    /// Certificate transparency is not supported, but the logs of the program are kept.
+    fn SSL_CTX_set0_ctlog_store(context: &Context; logs: *mut CTLOG_STORE) -> () = () => {
+        // SAFETY: the caller passes its object on.
+        let logs = unsafe { CtLogs::from_raw(logs) }.map(Arc::new);
+        context.change(|settings| settings.ct_logs = logs);
+    }
+    fn SSL_CTX_get0_ctlog_store(context: &Context;) -> *mut CTLOG_STORE = ptr::null_mut() => {
+        context.settings().ct_logs.as_ref().map_or(ptr::null_mut(), |logs| logs.as_ptr())
     }
     fn SSL_CTX_set1_cert_store(context: &Context; store: *mut X509_STORE) -> () = () => {
         // SAFETY: the caller's duty.
@@ -139,13 +148,13 @@ functions! {
     }
     fn SSL_CTX_set_client_CA_list(context: &Context; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let names = unsafe { list::take_names(names) };
-        context.change(|settings| settings.client_authorities = Arc::new(names));
+        let names = unsafe { context.names.take(names) };
+        context.change(|settings| settings.client_authorities = names);
     }
     fn SSL_CTX_set0_CA_list(context: &Context; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let names = unsafe { list::take_names(names) };
-        context.change(|settings| settings.client_authorities = Arc::new(names));
+        let names = unsafe { context.names.take(names) };
+        context.change(|settings| settings.client_authorities = names);
     }
     fn SSL_CTX_get_client_CA_list(context: &Context;) -> *mut Stack = ptr::null_mut() => {
         context.names.lend(&context.settings().client_authorities)

@@ -1,11 +1,15 @@
 //! Initialization, and what belongs to no object.
 
 use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{FAIL, OK};
 use crate::entry::functions;
 use crate::errors;
 use crate::sys::crypto::{INIT_LOAD_CONFIG, INIT_NO_LOAD_CONFIG, OPENSSL_init_crypto};
+
+/// The list that the program has set, which it may use until it sets another one.
+static COMPRESSION_METHODS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
 functions! {
     fn OPENSSL_init_ssl(; options: u64, settings: *const c_void) -> c_int = FAIL => {
@@ -21,12 +25,12 @@ functions! {
     fn SSL_get_ex_data_X509_STORE_CTX_idx(;) -> c_int = -1 => {
         crate::connection::verification::ex_index()
     }
-    /// There are no methods of compression.
+    /// There are no methods of compression, but the list of the program is kept.
     fn SSL_COMP_get_compression_methods(;) -> *mut c_void = core::ptr::null_mut() => {
-        core::ptr::null_mut()
+        COMPRESSION_METHODS.load(Ordering::Acquire)
     }
-    fn SSL_COMP_set0_compression_methods(; _methods: *mut c_void) -> *mut c_void = core::ptr::null_mut() => {
-        core::ptr::null_mut()
+    fn SSL_COMP_set0_compression_methods(; methods: *mut c_void) -> *mut c_void = core::ptr::null_mut() => {
+        COMPRESSION_METHODS.swap(methods, Ordering::AcqRel)
     }
     /// Succeeds without effect.
     fn SSL_COMP_add_compression_method(; _id: c_int, _method: *mut c_void) -> c_int = 0 => {
@@ -51,8 +55,8 @@ functions! {
         let (selected, result) = super::names::select_protocol(lists.0, lists.1);
         // SAFETY: the caller's duty. The result is a part of one of both lists.
         unsafe {
-            super::store(out, selected.as_ptr().cast_mut());
-            super::store(out_length, u8::try_from(selected.len()).unwrap_or(0));
+            super::store(out, selected.map_or(core::ptr::null_mut(), |name| name.as_ptr().cast_mut()));
+            super::store(out_length, selected.map_or(0, |name| u8::try_from(name.len()).unwrap_or(0)));
         }
         result
     }

@@ -17,12 +17,27 @@ pub(crate) fn parse(mut list: &[u8]) -> Option<Vec<&[u8]>> {
     Some(names)
 }
 
-/// The first name of the server's list that the client has, or else the client's first.
-pub(crate) fn select_protocol<'a>(server: &'a [u8], client: &'a [u8]) -> (&'a [u8], i32) {
-    let (server, client) = (parse(server).unwrap_or_default(), parse(client).unwrap_or_default());
-    match server.iter().find(|name| client.contains(name)) {
-        Some(name) => (name, NEGOTIATED),
-        None => (client.first().copied().unwrap_or_default(), NO_OVERLAP),
+/// The names of a list up to a malformed one, with empty ones.
+fn prefix(mut list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    core::iter::from_fn(move || {
+        let (length, rest) = list.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        list = rest;
+        Some(name)
+    })
+}
+
+/// The first name of the server's list that the client has, or else the client's first. `None` if
+/// the client's list does not begin with a name. As in OpenSSL, what follows a malformed name is
+/// ignored.
+pub(crate) fn select_protocol<'a>(server: &'a [u8], client: &'a [u8]) -> (Option<&'a [u8]>, i32) {
+    let Some(first) = prefix(client).next().filter(|name| !name.is_empty()) else {
+        return (None, NO_OVERLAP);
+    };
+    let mut names = prefix(server).filter(|name| !name.is_empty());
+    match names.find(|name| prefix(client).any(|own| own == *name)) {
+        Some(name) => (Some(name), NEGOTIATED),
+        None => (Some(first), NO_OVERLAP),
     }
 }
 
@@ -33,9 +48,10 @@ mod tests {
     #[test]
     fn the_servers_order_decides() {
         let (http, both) = (&b"\x08http/1.1"[..], &b"\x08http/1.1\x02h2"[..]);
-        assert_eq!(select_protocol(b"\x02h2\x08http/1.1", both), (&b"h2"[..], NEGOTIATED));
-        assert_eq!(select_protocol(b"\x02h2", http), (&b"http/1.1"[..], NO_OVERLAP));
-        assert_eq!(select_protocol(b"\x02h2", b""), (&b""[..], NO_OVERLAP));
+        let select = select_protocol;
+        assert_eq!(select(b"\x02h2\x08http/1.1", both), (Some(&b"h2"[..]), NEGOTIATED));
+        assert_eq!(select(b"\x02h2", http), (Some(&b"http/1.1"[..]), NO_OVERLAP));
+        assert_eq!(select(b"\x02h2", b""), (None, NO_OVERLAP));
         assert_eq!(parse(b"\x02h"), None);
         assert_eq!(parse(b"\x00"), None);
     }

@@ -37,7 +37,7 @@ const NOTHING: *mut c_void = core::ptr::null_mut();
 
 without_effect! {
     ONE, |_| {};
-    DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init, SSL_CTX_set0_ctlog_store,
+    DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init,
     SSL_CTX_set_async_callback, SSL_CTX_set_async_callback_arg, SSL_CTX_set_block_padding,
     SSL_CTX_set_cookie_generate_cb, SSL_CTX_set_cookie_verify_cb, SSL_CTX_set_ctlog_list_file,
     SSL_CTX_set_default_ctlog_list_file, SSL_CTX_set_next_proto_select_cb,
@@ -60,7 +60,7 @@ without_effect! {
 without_effect! {
     NOTHING, |_| {};
     DTLS_get_data_mtu, SRP_Calc_A_param, SSL_CTX_ct_is_enabled, SSL_CTX_dane_clear_flags,
-    SSL_CTX_dane_set_flags, SSL_CTX_get0_ctlog_store, SSL_CTX_get_record_padding_callback_arg,
+    SSL_CTX_dane_set_flags, SSL_CTX_get_record_padding_callback_arg,
     SSL_CTX_has_client_custom_ext, SSL_check_chain, SSL_ct_is_enabled, SSL_dane_clear_flags,
     SSL_dane_set_flags, SSL_get0_dane, SSL_get0_peer_scts, SSL_get_async_status,
     SSL_get_client_ciphers, SSL_get_psk_identity, SSL_get_psk_identity_hint,

@@ -58,9 +58,10 @@ functions! {
         put_key_file(&**ssl, unsafe { text(file) }, kind)
     }
     /// Static Diffie-Hellman parameters are accepted and not used.
-    fn SSL_set0_tmp_dh_pkey(_ssl: &Ssl; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
+    fn SSL_set0_tmp_dh_pkey(ssl: &Ssl; parameters: *mut EVP_PKEY) -> c_int = FAIL => {
         // SAFETY: the caller passes its reference on.
-        drop(unsafe { Key::from_raw(parameters) });
+        let parameters = unsafe { Key::from_raw(parameters) };
+        ssl.change(|settings| settings.temporary_dh = parameters);
         1
     }
     fn SSL_set_default_passwd_cb(ssl: &Ssl; callback: PasswordCallback) -> () = () => {

@@ -187,13 +187,13 @@ functions! {
     }
     fn SSL_set_client_CA_list(ssl: &Ssl; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let own = (!names.is_null()).then(|| unsafe { list::take_names(names) });
-        set_authorities(ssl, own);
+        let own = unsafe { ssl.lent.names.take(names) };
+        set_authorities(ssl, (!names.is_null()).then_some(own));
     }
     fn SSL_set0_CA_list(ssl: &Ssl; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let own = (!names.is_null()).then(|| unsafe { list::take_names(names) });
-        set_authorities(ssl, own);
+        let own = unsafe { ssl.lent.names.take(names) };
+        set_authorities(ssl, (!names.is_null()).then_some(own));
     }
     fn SSL_add_client_CA(ssl: &Ssl; certificate: *mut X509) -> c_int = FAIL => {
         add_authority(ssl, certificate)
@@ -238,13 +238,12 @@ fn add_authority(ssl: &Ssl, certificate: *mut X509) -> c_int {
     let known = settings.client_authorities.iter().filter(|_| settings.has_own_authorities);
     let mut names: Vec<_> = known.filter_map(Name::duplicate).collect();
     names.push(name);
-    set_authorities(ssl, Some(names));
+    set_authorities(ssl, Some(Arc::new(names)));
     OK
 }
 
 /// Sets the authorities of a connection. `None`: those of its context.
-pub(super) fn set_authorities(ssl: &Ssl, names: Option<Vec<Name>>) {
-    let names = names.map(Arc::new);
+pub(super) fn set_authorities(ssl: &Ssl, names: Option<Arc<Vec<Name>>>) {
     let of_context = ssl.context().settings();
     ssl.change(|settings| {
         settings.has_own_authorities = names.is_some();

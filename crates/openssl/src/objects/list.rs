@@ -2,6 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::certificate::Certificate;
 use super::name::Name;
@@ -69,12 +70,19 @@ impl Certificates {
         }
         Some(list)
     }
+
+    /// Whether the list has these certificates.
+    pub(crate) fn has(&self, certificates: &[Certificate]) -> bool {
+        // SAFETY: the list exists. A program that has it does not change it during a call.
+        let own = unsafe { elements(self.as_ptr()) };
+        own.into_iter().eq(certificates.iter().map(|each| each.as_ptr().cast()))
+    }
 }
 
 /// Lists of certificates that a program received without a reference, and may use as long as the
 /// owner exists: there is one for each chain that it asked for.
 #[derive(Default)]
-pub(crate) struct LentCertificates(std::sync::Mutex<Vec<Certificates>>);
+pub(crate) struct LentCertificates(Mutex<Vec<Certificates>>);
 
 impl LentCertificates {
     /// The list of these certificates, which is the same as before if they are. NULL if there are
@@ -83,13 +91,8 @@ impl LentCertificates {
         if certificates.is_empty() {
             return ptr::null_mut();
         }
-        let mut lists = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let known = lists.iter().find(|list| {
-            // SAFETY: the list exists, and nothing changes it.
-            let known = unsafe { elements(list.as_ptr()) };
-            known.into_iter().eq(certificates.iter().map(|each| each.as_ptr().cast()))
-        });
-        if let Some(known) = known {
+        let mut lists = locked(&self.0);
+        if let Some(known) = lists.iter().find(|list| list.has(certificates)) {
             return known.as_ptr();
         }
         let Some(list) = Certificates::of(certificates) else { return ptr::null_mut() };
@@ -122,22 +125,6 @@ pub(crate) unsafe fn certificates(list: *const Stack) -> Vec<Certificate> {
     let found = unsafe { elements(list) };
     // SAFETY: the list holds a reference to each element.
     found.into_iter().filter_map(|each| unsafe { Certificate::share(each.cast()) }).collect()
-}
-
-/// Takes over a list of names, and copies it.
-///
-/// # Safety
-/// The pointer is NULL, or to a list of names that the caller owns and does not use again.
-pub(crate) unsafe fn take_names(list: *mut Stack) -> Vec<Name> {
-    // SAFETY: as this function's contract.
-    let found = unsafe { elements(list) };
-    // SAFETY: the list owns each element, which exists until the list is freed.
-    let names = found.into_iter().filter_map(|each| unsafe { Name::copy(each.cast()) }).collect();
-    if !list.is_null() {
-        // SAFETY: as this function's contract.
-        unsafe { OPENSSL_sk_pop_free(list, Some(free_name)) };
-    }
-    names
 }
 
 /// A new list of copies of these names, for a caller that takes it over. NULL if memory is short.
@@ -185,9 +172,15 @@ pub(crate) unsafe fn push_new_names(list: *mut Stack, added: Vec<Name>) {
     }
 }
 
-/// A list of names that exists until it is replaced by another one, or its owner is freed.
+/// Lists of names that a program knows. Each exists until another one takes its place, or its
+/// owner is freed.
 #[derive(Default)]
-pub(crate) struct LentNames(std::sync::Mutex<Option<(std::sync::Arc<Vec<Name>>, Names)>>);
+pub(crate) struct LentNames {
+    /// The list that the program passed on.
+    given: Mutex<Option<(Arc<Vec<Name>>, Names)>>,
+    /// The list that the program received.
+    lent: Mutex<Option<(Arc<Vec<Name>>, Names)>>,
+}
 
 super::owned! {
     /// A list that owns its names.
@@ -201,24 +194,46 @@ unsafe fn free_names(list: *mut Stack) {
     unsafe { OPENSSL_sk_pop_free(list, Some(free_name)) };
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl LentNames {
-    /// The list of these names. NULL if there is none.
-    pub(crate) fn lend(&self, names: &std::sync::Arc<Vec<Name>>) -> *mut Stack {
+    /// Takes over the program's list, and copies its names.
+    ///
+    /// # Safety
+    /// The pointer is NULL, or to a list of names that the caller owns and does not free.
+    pub(crate) unsafe fn take(&self, list: *mut Stack) -> Arc<Vec<Name>> {
+        // SAFETY: as this function's contract.
+        let (names, list) = unsafe { (Arc::new(names(list)), Names::from_raw(list)) };
+        let given = list.map(|list| (Arc::clone(&names), list));
+        // The list before is freed without the lock.
+        drop(core::mem::replace(&mut *locked(&self.given), given));
+        names
+    }
+
+    /// The list of these names: the program's own one if they are from it. NULL if there is none.
+    pub(crate) fn lend(&self, names: &Arc<Vec<Name>>) -> *mut Stack {
+        let is_of = |slot: &Option<(Arc<Vec<Name>>, Names)>| match slot {
+            Some((known, list)) if Arc::ptr_eq(known, names) => Some(list.as_ptr()),
+            _ => None,
+        };
+        if let Some(given) = is_of(&locked(&self.given)) {
+            return given;
+        }
         if names.is_empty() {
             return ptr::null_mut();
         }
-        let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((known, list)) = &*slot {
-            if std::sync::Arc::ptr_eq(known, names) {
-                return list.as_ptr();
-            }
+        let mut slot = locked(&self.lent);
+        if let Some(lent) = is_of(&slot) {
+            return lent;
         }
         // SAFETY: a new list is returned, or NULL.
         let Some(list) = (unsafe { Names::from_raw(give_names(names)) }) else {
             return ptr::null_mut();
         };
         let pointer = list.as_ptr();
-        *slot = Some((std::sync::Arc::clone(names), list));
+        *slot = Some((Arc::clone(names), list));
         pointer
     }
 }

@@ -3,15 +3,21 @@
 use core::ffi::{c_int, c_long};
 
 use crate::sys::x509::{
-    X509_LOOKUP_ctrl, X509_LOOKUP_file, X509_LOOKUP_hash_dir, X509_LOOKUP_store, X509_STORE,
-    X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_add_lookup, X509_STORE_free, X509_STORE_new,
-    X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free, X509_VERIFY_PARAM_get_depth,
-    X509_VERIFY_PARAM_inherit, X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth,
+    CTLOG_STORE, CTLOG_STORE_free, X509_LOOKUP_ctrl, X509_LOOKUP_file, X509_LOOKUP_hash_dir,
+    X509_LOOKUP_store, X509_STORE, X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_add_lookup,
+    X509_STORE_free, X509_STORE_new, X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free,
+    X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_inherit, X509_VERIFY_PARAM_new,
+    X509_VERIFY_PARAM_set_depth,
 };
 
 super::owned! {
     /// A store of trusted certificates and revocation lists.
     Store, X509_STORE, X509_STORE_free, X509_STORE_up_ref
+}
+
+super::owned! {
+    /// Logs of certificate transparency.
+    CtLogs, CTLOG_STORE, CTLOG_STORE_free
 }
 
 impl Store {

@@ -10,6 +10,7 @@ use tercel::wire::SignatureScheme;
 use super::security;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
+use crate::objects::list::Certificates;
 use crate::objects::store::Store;
 
 /// A certificate, its chain, and its private key, each of which may be missing.
@@ -21,6 +22,9 @@ pub(crate) struct Identity {
     pub(crate) key: Option<Key>,
     /// The certificates between this one and the root. `None`: they are not set.
     pub(crate) chain: Option<Vec<Certificate>>,
+    /// The list of these certificates that the program passed on. It may use the list until it sets
+    /// another chain.
+    pub(crate) given_chain: Option<Arc<Certificates>>,
     /// Credentials, which copies of an unchanged identity share.
     credentials: Arc<Mutex<Vec<Made>>>,
 }

@@ -17,8 +17,9 @@ use crate::ciphers::suite;
 use crate::ciphers::suite_b::{self, Profile};
 use crate::method::Method;
 use crate::objects::certificate::Certificate;
+use crate::objects::key::Key;
 use crate::objects::name::Name;
-use crate::objects::store::Store;
+use crate::objects::store::{CtLogs, Store};
 use callbacks::Callbacks;
 use identity::Identity;
 
@@ -43,6 +44,10 @@ pub(crate) struct Settings {
     /// The index of the identity that was set last, to which chain certificates are added.
     pub(crate) current: usize,
     pub(crate) extra_chain: Vec<Certificate>,
+    /// Parameters of Diffie-Hellman, which are not used. The program may use them.
+    pub(crate) temporary_dh: Option<Key>,
+    /// Logs of certificate transparency, as the parameters.
+    pub(crate) ct_logs: Option<Arc<CtLogs>>,
     pub(crate) verify_store: Option<Store>,
     pub(crate) chain_store: Option<Store>,
     pub(crate) verify_mode: c_int,
@@ -117,6 +122,8 @@ impl Settings {
             identities: Vec::new(),
             current: 0,
             extra_chain: Vec::new(),
+            temporary_dh: None,
+            ct_logs: None,
             verify_store: None,
             chain_store: None,
             verify_mode: 0,

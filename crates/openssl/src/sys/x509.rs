@@ -12,6 +12,8 @@ super::opaque! {
     X509,
     /// A distinguished name.
     X509_NAME,
+    /// Logs of certificate transparency.
+    CTLOG_STORE,
     /// A set of trusted certificates and revocation lists.
     X509_STORE,
     /// One verification of a chain.
@@ -74,6 +76,7 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> *mut X509;
 
+    pub(crate) fn CTLOG_STORE_free(logs: *mut CTLOG_STORE);
     pub(crate) fn X509_STORE_new() -> *mut X509_STORE;
     pub(crate) fn X509_STORE_free(store: *mut X509_STORE);
     pub(crate) fn X509_STORE_up_ref(store: *mut X509_STORE) -> c_int;
