@@ -85,6 +85,9 @@ pub(crate) struct Ssl {
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the peer closed with close_notify.
     pub(crate) closed_by_peer: Cell<bool>,
+    /// Whether a fatal error was reported. As in OpenSSL, reading and writing then fails without an
+    /// entry in the queue.
+    pub(crate) failed: Cell<bool>,
     /// The thread that is writing to the BIO; 0 for none.
     pub(crate) sending: Cell<usize>,
     /// Whether a thread waits until another one is not writing to the BIO.
@@ -169,6 +172,7 @@ impl Ssl {
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
+            failed: Cell::new(false),
             sending: Cell::new(0),
             awaits_sender: Cell::new(false),
             reading: Cell::new(false),
@@ -312,6 +316,7 @@ impl Ssl {
         self.want.set(Want::Nothing);
         self.shutdown.set(0);
         self.closed_by_peer.set(false);
+        self.failed.set(false);
         self.verify_result.set(0);
         self.found_result.set(None);
         self.received_session.set(false);

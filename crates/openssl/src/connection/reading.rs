@@ -63,7 +63,8 @@ enum Next {
 }
 
 impl Ssl {
-    /// Reads decrypted data, at most that of one record. `peek` leaves it for the next read.
+    /// Reads decrypted data, at most that of one record. `peek` leaves it for the next read. Without
+    /// room, processes records up to the next one with data, and returns `End`, as OpenSSL does.
     pub(crate) fn read(&self, out: &mut [u8], peek: bool) -> Transfer {
         self.want.set(Want::Nothing);
         if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {
@@ -75,16 +76,24 @@ impl Ssl {
                 return if result == 0 { Transfer::End } else { Transfer::Stopped };
             }
         }
+        if self.failed.get() {
+            return Transfer::Stopped;
+        }
         loop {
             if self.plaintext.borrow().len() > 0 {
+                // The data remain, and `SSL_pending` reports them.
+                if out.is_empty() {
+                    return Transfer::End;
+                }
                 let count = self.plaintext.borrow_mut().copy_to(out, peek);
                 self.release_unneeded();
                 return Transfer::Bytes(count);
             }
-            if out.is_empty() {
-                return Transfer::Bytes(0);
-            }
             match self.open(out, peek) {
+                // An empty record is enough for a read without room.
+                Next::Data(0) if out.is_empty() && self.plaintext.borrow().len() == 0 => {
+                    return Transfer::End;
+                }
                 Next::Data(0) => {}
                 Next::Data(count) => {
                     self.release_unneeded();
@@ -125,7 +134,7 @@ impl Ssl {
     fn open(&self, out: &mut [u8], peek: bool) -> Next {
         let mut received = self.received.take();
         let open = |connection: &mut tercel::Connection| {
-            if !peek {
+            if !peek && !out.is_empty() {
                 match connection.receiver.open_into(&mut received, out) {
                     Ok(Filled::Data(count)) => return Next::Data(count),
                     Ok(Filled::More) => return Next::More,
@@ -186,6 +195,7 @@ impl Ssl {
         let _ = self.with_connection(|connection| connection.receiver.end_of_input());
         self.remove_session();
         errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
+        self.failed.set(true);
         Transfer::End
     }
 

@@ -128,6 +128,7 @@ impl Ssl {
     /// Fails the connection after an error of the transport or of the peer.
     pub(crate) fn fail(&self, error: Error) {
         crate::errors::push_error(error);
+        self.failed.set(true);
         self.want.set(Want::Nothing);
     }
 }

@@ -166,6 +166,9 @@ impl Ssl {
                 return if result == 0 { Transfer::End } else { Transfer::Stopped };
             }
         }
+        if self.failed.get() {
+            return Transfer::Stopped;
+        }
         self.write_by(data, |data| self.seal(data))
     }
 
