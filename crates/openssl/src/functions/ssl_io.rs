@@ -14,13 +14,13 @@ use crate::sys::bio::{
 
 const ERROR_NONE: c_int = 0;
 const ERROR_SSL: c_int = 1;
-const ERROR_WANT_READ: c_int = 2;
-const ERROR_WANT_WRITE: c_int = 3;
-const ERROR_WANT_X509_LOOKUP: c_int = 4;
+pub(super) const ERROR_WANT_READ: c_int = 2;
+pub(super) const ERROR_WANT_WRITE: c_int = 3;
+pub(super) const ERROR_WANT_X509_LOOKUP: c_int = 4;
 const ERROR_SYSCALL: c_int = 5;
 const ERROR_ZERO_RETURN: c_int = 6;
-const ERROR_WANT_CONNECT: c_int = 7;
-const ERROR_WANT_ACCEPT: c_int = 8;
+pub(super) const ERROR_WANT_CONNECT: c_int = 7;
+pub(super) const ERROR_WANT_ACCEPT: c_int = 8;
 const ERROR_WANT_CLIENT_HELLO_CB: c_int = 11;
 const ERROR_WANT_RETRY_VERIFY: c_int = 12;
 
@@ -174,11 +174,11 @@ fn handshake(ssl: &Ssl) -> c_int {
     ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
 }
 
-fn read(ssl: &Ssl, out: &mut [u8], peek: bool) -> Transfer {
+pub(super) fn read(ssl: &Ssl, out: &mut [u8], peek: bool) -> Transfer {
     ssl.as_reader(|| ssl.read(out, peek)).unwrap_or(Transfer::Stopped)
 }
 
-fn write(ssl: &Ssl, data: &[u8]) -> Transfer {
+pub(super) fn write(ssl: &Ssl, data: &[u8]) -> Transfer {
     ssl.as_writer(|| ssl.write(data)).unwrap_or(Transfer::Stopped)
 }
 
@@ -207,7 +207,7 @@ unsafe fn result_ex(transfer: Transfer, count: *mut usize) -> c_int {
 }
 
 /// What the result of an operation means.
-fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
+pub(super) fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
     if returned > 0 {
         return ERROR_NONE;
     }
