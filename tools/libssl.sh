@@ -13,10 +13,11 @@ profile=${2:-release}
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/$([ "$profile" = dev ] && echo debug || echo "$profile")
 
 cargo rustc --quiet --profile "$profile" -p tercel-openssl --lib --crate-type staticlib
+# nodelete: the library is not unloaded, because functions of its own run when threads end.
 # --no-undefined-version: each symbol of the list is defined. The last are libcrypto, and the libraries of the system
 # that rustc names for a static library.
 cc -shared -o "$folder/libssl.so.3" -Wl,-soname,libssl.so.3 -Wl,--version-script=crates/openssl/libssl.map \
-    -Wl,--no-undefined-version -Wl,--no-undefined -Wl,--gc-sections -Wl,-z,relro,-z,now \
+    -Wl,--no-undefined-version -Wl,--no-undefined -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,nodelete \
     -Wl,--whole-archive "$built/libtercel_openssl.a" -Wl,--no-whole-archive \
     -l:libcrypto.so.3 -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc
 echo "$folder/libssl.so.3"

@@ -104,6 +104,11 @@ step "a program of the first header runs with the shared library"
 cc $warnings -O1 -I"$sources/first" -o "$target/first" "$sources/first/program.c" -L"$target/lib" -ltercel
 LD_LIBRARY_PATH=$target/lib "$target/first" "$MATERIAL"
 
+step "a program that unloads the shared library while a thread ends"
+cc -std=gnu11 -Wall -Wextra -Werror -D_GNU_SOURCE -O1 -I"$target/include" -o "$target/unload" \
+    crates/capi/tests/load/unload.c -lpthread -ldl
+timeout 60 "$target/unload" "$target/lib/libtercel.so" "$MATERIAL/root.pem"
+
 step "declarations were only added since they are listed"
 if git rev-parse --git-dir >/dev/null 2>&1 && [ "$(git rev-parse --is-shallow-repository)" = false ]; then
     removed=$(git log -p --format= -- crates/capi/abi-0.txt | grep '^-[^-]' || true)

@@ -64,6 +64,12 @@ step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"
 compile tests "$sources"/*.c
 LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/tests"
 
+# The program is not linked with libssl, so that the library is unloaded if nothing else holds it.
+step "a program that unloads the library while a thread ends"
+cc -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -g -O1 -o "$target/unload" crates/openssl/tests/load/unload.c \
+    -l:libcrypto.so.3 -lpthread -ldl
+timeout 60 "$target/unload" "$target/libssl.so.3"
+
 # These programs run themselves on OpenSSL's library as the client.
 step "programs in C whose peer uses OpenSSL"
 for source in crates/openssl/tests/peer/*.c; do
