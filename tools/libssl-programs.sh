@@ -644,9 +644,373 @@ END
     done
 }
 
+try_socat() {
+    is_wanted socat socat || return 0
+    local p version
+    for version in 1.2 1.3; do
+        p=$(port)
+        start socat "OPENSSL-LISTEN:$p,bind=127.0.0.1,fork,reuseaddr,cert=$work/server.pem,key=$work/server.key,cafile=$work/root.pem,openssl-min-proto-version=TLS$version,openssl-max-proto-version=TLS$version" \
+            SYSTEM:"cat $work/big"
+        wait_for "$p"
+        local to=(OPENSSL:"localhost:$p,cafile=$work/root.pem")
+        action socat "3 MB with client certificates, TLS $version" same_as "$work/big" \
+            on socat -u "${to[0]},cert=$work/client.pem,key=$work/client.key" -
+        action socat "ends with an error for a server of another root, TLS $version" \
+            socat_fails "certificate verify failed" "OPENSSL:localhost:$p,cafile=$work/other.pem"
+        action socat "ends with an error if nothing listens, TLS $version" \
+            socat_fails "Connection refused" "OPENSSL:localhost:1,cafile=$work/root.pem"
+        action socat "refuses a client without a certificate, TLS $version" socat_refuses "${to[0]}"
+        stop_all
+    done
+}
+
+# socat ends by exit() inside of its functions, and frees its connection then.
+socat_fails() { # TEXT ADDRESS
+    local status=0
+    on socat -u "$2" - >"$work/socat" 2>&1 || status=$?
+    cat "$work/socat"
+    [ "$status" -eq 1 ] && grep -q "$1" "$work/socat"
+}
+
+socat_refuses() { # ADDRESS
+    on socat -u "$1" - >"$work/socat" 2>&1 || true
+    [ ! -s "$work/socat" ] || ! cmp -s "$work/socat" "$work/big"
+}
+
+try_openssl() {
+    is_wanted openssl openssl || return 0
+    local p version
+    for version in 1.2 1.3; do
+        p=$(port)
+        start_in_work openssl s_server -www -quiet "-tls${version/./_}" -accept "127.0.0.1:$p" -cert server.pem \
+            -key server.key
+        wait_for "$p"
+        local curl=(curl -sS --cacert "$work/root.pem")
+        action openssl "s_server -www, TLS $version" contains "TLSv$version" "${curl[@]}" "https://localhost:$p/"
+        action openssl "s_server -www, again with a session, TLS $version" \
+            contains "^Reused, TLSv$version" "${curl[@]}" -H "Connection: close" "https://localhost:$p/" "https://localhost:$p/"
+        stop_all
+        p=$(port)
+        start_in_work openssl s_server -WWW -quiet "-tls${version/./_}" -accept "127.0.0.1:$p" -cert server.pem \
+            -key server.key
+        wait_for "$p"
+        action openssl "s_server -WWW, 3 MB, TLS $version" same_as "$work/big" "${curl[@]}" "https://localhost:$p/big"
+        stop_all
+    done
+    p=$(port)
+    printf 'HTTP/1.0 200 ok\r\n\r\nHTTP page\n' >"$work/page"
+    start_in_work openssl s_server -HTTP -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key \
+        -CAfile root.pem -Verify 2 -verify_return_error
+    wait_for "$p"
+    action openssl "s_server -HTTP with a client certificate" contains "HTTP page" \
+        curl -sS --cacert "$work/root.pem" --cert "$work/client.pem" --key "$work/client.key" "https://localhost:$p/page"
+    action openssl "s_server -HTTP refuses a client without one" refused "alert" \
+        curl -sS --cacert "$work/root.pem" "https://localhost:$p/page"
+    stop_all
+}
+
+# As `start`, in the folder of the material.
+start_in_work() {
+    (cd "$work" && LD_LIBRARY_PATH=$library exec "$@" >"$work/server.log" 2>&1) &
+    started+=($!)
+}
+
+try_bind() {
+    is_wanted bind /usr/sbin/named || return 0
+    is_wanted bind dig || return 0
+    local p q h
+    p=$(port) q=$(port) h=$(port)
+    mkdir -p "$work/bind"
+    {
+        printf '$TTL 60\n@ SOA localhost. localhost. 1 60 60 60 60\n@ NS localhost.\nname TXT "over TLS"\n'
+        seq -f 'n%.0f A 127.0.0.1' 2000
+    } >"$work/bind/zone"
+    cat >"$work/bind/named.conf" <<END
+tls own { cert-file "$work/server.pem"; key-file "$work/server.key"; };
+tls both { cert-file "$work/server.pem"; key-file "$work/server.key"; ca-file "$work/root.pem"; };
+options {
+    directory "$work/bind"; pid-file none; session-keyfile none; lock-file none; recursion no;
+    listen-on port $p tls own { 127.0.0.1; };
+    listen-on port $q tls both { 127.0.0.1; };
+    listen-on port $h tls own http default { 127.0.0.1; };
+    listen-on-v6 { none; };
+};
+controls { };
+zone "test" { type primary; file "zone"; allow-transfer { any; }; };
+END
+    start /usr/sbin/named -g -c "$work/bind/named.conf"
+    wait_for "$p"
+    local dig=(dig @127.0.0.1 +tries=1 +time=10) name=(name.test TXT +short)
+    local trusts=("+tls-ca=$work/root.pem" +tls-hostname=localhost)
+    action bind "an answer over TLS" contains "over TLS" on "${dig[@]}" -p "$p" +tls "${trusts[@]}" "${name[@]}"
+    action bind "an answer over TLS, for dig on openssl" \
+        contains "over TLS" "${dig[@]}" -p "$p" +tls "${trusts[@]}" "${name[@]}"
+    action bind "a zone of 2,000 names over TLS" contains "XFR size: 2004 records" on "${dig[@]}" -p "$p" +tls test AXFR
+    action bind "an answer over HTTPS" contains "over TLS" on "${dig[@]}" -p "$h" +https "${name[@]}"
+    action bind "an answer with a client certificate" contains "over TLS" on "${dig[@]}" -p "$q" +tls "${trusts[@]}" \
+        "+tls-certfile=$work/client.pem" "+tls-keyfile=$work/client.key" "${name[@]}"
+    action bind "refuses a client without a certificate" \
+        bind_refuses on "${dig[@]}" -p "$q" +tls "${trusts[@]}" "${name[@]}"
+    action bind "dig refuses the certificate of the server" contains "verification.*failed" \
+        on "${dig[@]}" -p "$p" +tls "+tls-ca=$work/other.pem" +tls-hostname=localhost name.test TXT
+    stop_all
+}
+
+bind_refuses() {
+    "$@" >"$work/dig" 2>&1 || true
+    cat "$work/dig"
+    ! grep -q "over TLS" "$work/dig"
+}
+
+try_openvpn() {
+    is_wanted openvpn /usr/sbin/openvpn || return 0
+    local version
+    for version in 1.2 1.3; do
+        action openvpn "a tunnel with certificates, keys are renewed, TLS $version" \
+            openvpn_tunnel "$version" client "Data Channel: .*cipher\|Outgoing Data Channel" 2
+        action openvpn "the server refuses an unknown client, TLS $version" \
+            openvpn_tunnel "$version" other "certificate verify failed\|unable to get local issuer\|self.signed" 1
+    done
+}
+
+# Two ends without a device. Waits until a text is in the log of the server a given number of times.
+openvpn_tunnel() { # VERSION CLIENT TEXT TIMES
+    local version=$1 client=$2 text=$3 times=$4 p result=1 _
+    p=$(port)
+    local common=(--dev null --ca "$work/root.pem" --verb 4 --tls-version-min "$version" --tls-version-max "$version"
+        --reneg-sec 3 --ping 1 --data-ciphers AES-256-GCM)
+    start /usr/sbin/openvpn "${common[@]}" --proto tcp-server --local 127.0.0.1 --port "$p" --tls-server --dh none \
+        --cert "$work/server.pem" --key "$work/server.key"
+    LD_LIBRARY_PATH=$library /usr/sbin/openvpn "${common[@]}" --proto tcp-client --remote 127.0.0.1 "$p" --nobind \
+        --tls-client --cert "$work/$client.pem" --key "$work/$client.key" >"$work/client.log" 2>&1 &
+    started+=($!)
+    for _ in $(seq 150); do
+        if [ "$(grep -c "$text" "$work/server.log")" -ge "$times" ]; then
+            result=0
+            break
+        fi
+        sleep 0.2
+    done
+    stop_all
+    [ "$result" -eq 0 ] || cat "$work/server.log"
+    # A tunnel exists if and only if the client is known.
+    [ "$client" = client ] || ! grep -q "Initialization Sequence Completed" "$work/server.log" || result=1
+    return "$result"
+}
+
+try_tcl() {
+    is_wanted tcl tclsh || return 0
+    if ! tclsh <<<'package require tls' >/dev/null 2>&1; then
+        printf '%-12s %-58s absent\n' tcl "the package tls"
+        return 0
+    fi
+    local version
+    cat >"$work/tls.tcl" <<'END'
+package require tls
+lassign $argv folder version
+set files [list -cafile $folder/root.pem -certfile $folder/server.pem -keyfile $folder/server.key]
+set only [expr {$version eq "1.2" ? {-tls1 0 -tls1.1 0 -tls1.2 1 -tls1.3 0} : {-tls1 0 -tls1.1 0 -tls1.2 0 -tls1.3 1}}]
+proc accept {channel address port} {
+    fconfigure $channel -blocking 0 -buffering line -translation lf
+    fileevent $channel readable [list answer $channel]
+}
+proc answer {channel} {
+    if {[catch {gets $channel line} count] || [eof $channel]} { catch {close $channel}; return }
+    if {$count >= 0} { catch {puts $channel [string length $line]} }
+}
+set server [tls::socket -server accept {*}$files {*}$only -require 1 -request 1 -myaddr 127.0.0.1 0]
+set port [lindex [fconfigure $server -sockname] 2]
+proc wait {} {
+    global tick
+    after 10 { set tick 1 }
+    vwait tick
+}
+# The program reads without blocking, because the server is in the same process.
+proc attempt {root name length} {
+    global folder port only
+    set channel [tls::socket -cafile $folder/$root.pem -certfile $folder/$name.pem -keyfile $folder/$name.key {*}$only \
+        -require 1 -request 1 -servername localhost 127.0.0.1 $port]
+    fconfigure $channel -blocking 0 -buffering line -translation lf
+    while {![set failed [catch { tls::handshake $channel } result]] && !$result} { wait }
+    if {!$failed && ![catch { puts $channel [string repeat x $length] }]} {
+        for {set turn 0} {$turn < 500 && ![catch { gets $channel result } count] && $count < 0} {incr turn} {
+            if {[eof $channel]} { break }
+            wait
+        }
+    }
+    catch { close $channel }
+    return $result
+}
+puts "[attempt root client 5] [attempt root client 500000] [expr {[attempt other client 5] ne 5}] [expr {
+    [attempt root other 5] ne 5}]"
+END
+    for version in 1.2 1.3; do
+        action tcl "data with client certificates, refusals on both sides, TLS $version" \
+            contains "^5 500000 1 1$" on tclsh "$work/tls.tcl" "$work" "$version"
+    done
+}
+
+try_ruby() {
+    is_wanted ruby ruby || return 0
+    local version
+    openssl genpkey -genparam -algorithm DH -pkeyopt group:ffdhe2048 -out "$work/dh.pem" 2>/dev/null
+    cat >"$work/test.rb" <<'END'
+require "openssl"
+require "socket"
+folder, version = ARGV
+read = ->(name) { File.read(File.join(folder, name)) }
+context = lambda do |name, root|
+  made = OpenSSL::SSL::SSLContext.new
+  made.cert = OpenSSL::X509::Certificate.new(read["#{name}.pem"])
+  made.key = OpenSSL::PKey.read(read["#{name}.key"])
+  made.ca_file = File.join(folder, "#{root}.pem")
+  made.verify_mode = OpenSSL::SSL::VERIFY_PEER | OpenSSL::SSL::VERIFY_FAIL_IF_NO_PEER_CERT
+  made.min_version = made.max_version = version
+  made
+end
+served = context["server", "root"]
+# The key is used after it has been passed on.
+parameters = OpenSSL::PKey::DH.new(read["dh.pem"])
+served.tmp_dh = parameters
+GC.start
+raise "parameters" unless parameters.to_pem == read["dh.pem"]
+listener = TCPServer.new("127.0.0.1", 0)
+server = OpenSSL::SSL::SSLServer.new(listener, served)
+Thread.new do
+  loop do
+    peer = server.accept
+    Thread.new do
+      while (line = peer.gets)
+        peer.puts(line.chomp.reverse)
+      end
+      peer.close
+    end
+  rescue OpenSSL::SSL::SSLError, SystemCallError
+    next
+  end
+end
+attempt = lambda do |name, root, text|
+  used = context[name, root]
+  socket = OpenSSL::SSL::SSLSocket.new(TCPSocket.new("127.0.0.1", listener.addr[1]), used)
+  socket.sync_close = true
+  socket.hostname = "localhost"
+  socket.connect
+  socket.post_connection_check("localhost")
+  socket.puts(text)
+  answer = socket.gets
+  socket.close
+  answer&.chomp
+rescue OpenSSL::SSL::SSLError, SystemCallError => e
+  e.class.name
+end
+raise "echo" unless attempt["client", "root", "hello"] == "olleh"
+raise "much" unless attempt["client", "root", "ab" * 300_000] == "ba" * 300_000
+raise "root" if attempt["client", "other", "hello"] == "olleh"
+raise "client" if attempt["other", "root", "hello"] == "olleh"
+100.times { GC.start if context["client", "root"].tap { |made| made.tmp_dh = OpenSSL::PKey::DH.new(read["dh.pem"]) }.nil? }
+GC.start
+puts "ok"
+END
+    for version in TLS1_2 TLS1_3; do
+        action ruby "tmp_dh, data with client certificates, refusals, $version" \
+            contains "^ok$" on ruby "$work/test.rb" "$work" "$version"
+    done
+}
+
+# Postfix gives its daemons only the variables of import_environment. Mail that the server receives is discarded.
+try_postfix() {
+    is_wanted postfix /usr/sbin/postfix || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        printf '%-12s %-58s absent\n' postfix "it is started by root only"
+        return 0
+    fi
+    local p folder=$work/postfix
+    p=$(port)
+    mkdir -p "$folder/etc" "$folder/queue" "$folder/data"
+    chown postfix "$folder/data"
+    cat >"$folder/etc/main.cf" <<END
+compatibility_level = 3.6
+queue_directory = $folder/queue
+data_directory = $folder/data
+maillog_file = /var/log/tercel-postfix-$p.log
+import_environment = MAIL_CONFIG LD_LIBRARY_PATH=$library
+myhostname = server.test
+mydestination =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+alias_maps =
+alias_database =
+mynetworks = 127.0.0.0/8
+smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination
+smtpd_tls_chain_files = $work/server.key, $work/server.pem
+smtpd_tls_security_level = encrypt
+smtpd_tls_loglevel = 1
+smtpd_tls_CAfile = $work/root.pem
+smtpd_tls_ask_ccert = yes
+smtp_tls_loglevel = 1
+smtp_tls_CAfile = $work/root.pem
+smtp_tls_chain_files = $work/client.key, $work/client.pem
+transport_maps = inline:{ {verified.test = verified:[127.0.0.1]:$p}, {may.test = smtp:[127.0.0.1]:$p},
+    {other.test = other:[127.0.0.1]:$p} }
+END
+    cat >"$folder/etc/master.cf" <<END
+127.0.0.1:$p inet n - n - - smtpd -o content_filter=discard:
+pickup unix n - n 1 1 pickup
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+tlsmgr unix - - n 1000? 1 tlsmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+smtp unix - - n - - smtp -o smtp_tls_security_level=may
+verified unix - - n - - smtp -o smtp_tls_security_level=verify -o smtp_tls_verify_cert_match=localhost
+other unix - - n - - smtp -o smtp_tls_security_level=verify -o smtp_tls_CAfile=$work/other.pem -o smtp_tls_verify_cert_match=localhost
+error unix - - n - - error
+retry unix - - n - - error
+proxymap unix - - n - - proxymap
+discard unix - - n - - discard
+postlog unix-dgram n - n - 1 postlogd
+END
+    LD_LIBRARY_PATH=$library /usr/sbin/postfix -c "$folder/etc" start >"$work/server.log" 2>&1 || true
+    wait_for "$p" || cat "$work/server.log"
+    local log=/var/log/tercel-postfix-$p.log
+    action postfix "smtpd: STARTTLS for openssl" contains "^250 " postfix_starttls "$p"
+    action postfix "smtp to smtpd with a verified certificate" \
+        postfix_mail "$folder" "$log" verified.test "Verified TLS connection established to"
+    action postfix "smtp to smtpd, opportunistic" \
+        postfix_mail "$folder" "$log" may.test "TLS connection established to"
+    action postfix "smtpd sees the client's certificate" contains "Trusted TLS connection established from" cat "$log"
+    action postfix "smtp defers mail for a certificate of another root" \
+        postfix_mail "$folder" "$log" other.test "status=deferred (Server certificate not trusted)"
+    LD_LIBRARY_PATH=$library /usr/sbin/postfix -c "$folder/etc" stop >>"$work/server.log" 2>&1 || true
+    rm -f "$log"
+}
+
+postfix_starttls() { # PORT
+    { sleep 0.5; printf 'EHLO client\r\n'; sleep 0.5; printf 'QUIT\r\n'; sleep 0.5; } |
+        timeout 20 openssl s_client -quiet -starttls smtp -connect "127.0.0.1:$1" -CAfile "$work/root.pem" \
+            -verify_return_error
+}
+
+# Sends a mail, and waits for a text in the log after it.
+postfix_mail() { # FOLDER LOG DOMAIN TEXT
+    local before _
+    before=$(wc -l <"$2")
+    printf 'Subject: test\n\ntext\n' | LD_LIBRARY_PATH=$library timeout 20 /usr/sbin/sendmail -C "$1/etc" \
+        -f "from@server.test" "to@$3"
+    for _ in $(seq 100); do
+        tail -n "+$((before + 1))" "$2" | grep -q "$4" && return 0
+        sleep 0.2
+    done
+    tail -n "+$((before + 1))" "$2"
+    return 1
+}
+
 make_material
 printf '%-12s %-58s %s\n' program action result
-for program in curl nginx postgres redis memcached haproxy python apache stunnel mosquitto node; do
+for program in curl nginx postgres redis memcached haproxy python apache stunnel mosquitto node socat openssl \
+    bind openvpn tcl ruby postfix; do
     "try_$program"
 done
 exit "$failed"

@@ -64,7 +64,7 @@ static void *use(void *argument) {
     need(own_tercel_config_builder_build(builder, &config) == TERCEL_OK, "configuration");
     tercel_handshake *handshake;
     need(own_tercel_handshake_client(config, "server.test", 11, 443, &handshake) == TERCEL_OK, "handshake");
-    tercel_input *input = own_tercel_input_new();
+    tercel_input *input = own_tercel_input_new(0);
     tercel_output *output = own_tercel_output_new();
     tercel_next next;
     need(own_tercel_handshake_advance(handshake, input, output, &next) == TERCEL_OK, "advance");

@@ -63,8 +63,9 @@ enum Next {
 }
 
 impl Ssl {
-    /// Reads decrypted data, at most that of one record. `peek` leaves it for the next read. Without
-    /// room, processes records up to the next one with data, and returns `End`, as OpenSSL does.
+    /// Reads decrypted data, at most that of one record. `peek` leaves it for the next read.
+    ///
+    /// Without room, processes records up to the next one with data, and returns `End`.
     pub(crate) fn read(&self, out: &mut [u8], peek: bool) -> Transfer {
         self.want.set(Want::Nothing);
         if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {

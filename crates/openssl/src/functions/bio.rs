@@ -110,7 +110,8 @@ functions! {
 struct Data {
     /// The BIO owns a reference if it has the flag for closing.
     ssl: Cell<*mut Ssl>,
-    /// After how many bytes and seconds the program wants a renegotiation, which is refused.
+    /// The numbers of bytes and seconds after which the program requests a renegotiation, which
+    /// does not happen.
     renegotiate_bytes: Cell<c_long>,
     renegotiate_seconds: Cell<c_long>,
 }
