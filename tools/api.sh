@@ -6,6 +6,7 @@
 # Needs a nightly toolchain and cargo-public-api (tools/setup.sh installs the latter); without them
 # it prints a line that begins with `absent:` and succeeds.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 crates=(tercel tercel-pki tercel-tokio tercel-hyper tercel-postgres tercel-quinn tercel-fleet tercel-native-tls tercel-proxy)

@@ -5,6 +5,7 @@
 # Needs root on Debian with debootstrap, systemd, openssl, curl and python3. The clean system comes from the mirror that
 # apt uses here, and is kept in TERCEL_DEB_BASE (default: a folder of /var/cache) for the next run.
 set -euo pipefail
+export LC_ALL=C
 
 package=$(realpath "$1")
 [ "$(id -u)" -eq 0 ] || { echo "absent: root, which debootstrap and chroot need"; exit 0; }
@@ -63,7 +64,7 @@ cp "$root/etc/passwd" "$work/passwd"
 cp "$package" "$root/tercel.deb"
 inside dpkg -i /tercel.deb >"$work/log" 2>&1 || fail "dpkg -i"
 rm "$root/tercel.deb"
-inside /usr/bin/tercel --version | grep -q '^tercel ' || fail "the program does not run"
+inside /usr/bin/tercel --version | grep '^tercel ' >/dev/null || fail "the program does not run"
 inside getent passwd tercel >"$work/user" || fail "no user tercel"
 for file in usr/share/man/man1/tercel.1.gz usr/share/man/man1/tercel-proxy.1.gz etc/tercel/proxy.toml \
     usr/share/bash-completion/completions/tercel usr/share/zsh/vendor-completions/_tercel \
@@ -85,9 +86,9 @@ cp "$units/tercel-proxy.socket" "$work/verify/"
 ok "units verified"
 
 # The service: its own command line, as its user, with a socket passed to it.
-port=$((20000 + RANDOM % 20000))
+port=$("$(dirname "$0")/free-port.sh")
 mkdir -p "$work/www" && echo "answer of the backend" >"$work/www/index.html"
-backend=$((port + 1))
+backend=$("$(dirname "$0")/free-port.sh")
 certificate() { # NAME
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
         -addext subjectAltName=DNS:localhost -keyout "$work/$1.key" -out "$work/$1.crt" 2>/dev/null
@@ -115,7 +116,7 @@ ask() { # CERTIFICATE
     curl --silent --show-error --noproxy '*' --max-time 20 --cacert "$work/$1.crt" --connect-to "::127.0.0.1:$port" \
         "https://localhost:$port/index.html" 2>&1
 }
-ask first | grep -q "answer of the backend" || fail "no answer over TLS"
+ask first | grep "answer of the backend" >/dev/null || fail "no answer over TLS"
 [ "$(ps -o uid= -p "$service" | tr -d ' ')" = "${ids%:*}" ] || fail "the service runs as another user"
 ok "started with a passed socket as ${ids%:*}, answered: ${command[*]}"
 
@@ -123,7 +124,7 @@ ok "started with a passed socket as ${ids%:*}, answered: ${command[*]}"
 certificate second
 kill -HUP "$service"
 wait_for "configuration reloaded" "$work/log"
-ask second | grep -q "answer of the backend" || fail "no answer with the new certificate"
+ask second | grep "answer of the backend" >/dev/null || fail "no answer with the new certificate"
 ok "reloaded"
 
 kill -TERM "$service"

@@ -35,7 +35,7 @@ firefox=$(command -v firefox-esr || command -v firefox || true)
 command -v certutil >/dev/null || firefox=
 # Terminators without ECH are absent. nginx knows the directive also where its OpenSSL has no ECH.
 [ -z "$nginx" ] || grep -q OSSL_ECHSTORE_read_pem "$nginx" || nginx=
-[ -z "$haproxy" ] || "$haproxy" -vv | grep -q '+ECH' || haproxy=
+[ -z "$haproxy" ] || "$haproxy" -vv | grep '+ECH' >/dev/null || haproxy=
 [ -z "$caddy" ] || "$caddy" version | grep -Eq '^v2\.[1-9][0-9]' || caddy=
 mkdir -p "$programs"
 
@@ -121,16 +121,12 @@ done
 current=$(cat "$work/current.b64") other=$(cat "$work/other.b64")
 public_key=$("$tercel" ech show "$work/current.ech" | sed -n 's/^public-key  *//p')
 
-free_port() {
-    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 port=0
 # Starts a server in the background, and waits until it listens: COMMAND... It takes $port.
 start() {
     "$@" >"$work/server.log" 2>&1 <"${server_input:-/dev/null}" &
     server_pid=$!
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         grep -qi " 0100007F:$(printf %04X "$port") .* 0A \| 00000000:$(printf %04X "$port") .* 0A " /proc/net/tcp && return 0
         grep -qi ":$(printf %04X "$port") .* 0A " /proc/net/tcp6 2>/dev/null && return 0
         kill -0 "$server_pid" 2>/dev/null || break
@@ -149,7 +145,7 @@ ok=0 failed=0
 cell() {
     local name="$1 $2 $3" result reason
     [[ $name == *"$filter"* ]] || return 0
-    port=$(free_port) resets=
+    port=$(tools/free-port.sh) resets=
     : >"$work/server.log"
     : >"$work/client.log"
     # A subshell would lose the process of the server.
@@ -169,7 +165,7 @@ cell() {
 # Checks that a log has a line: LOG PATTERN
 seen() {
     # The server writes its line at the end of the connection.
-    for _ in $(seq 40); do
+    for _ in $(seq 1200); do
         grep -Eq -- "$2" "$work/$1.log" && return 0
         sleep 0.05
     done
@@ -181,7 +177,7 @@ seen_text() { grep -Fxq -- "$2" "$work/$1.log" || { echo "no line in the $1's lo
 unseen() {
     ! grep -Eq -- "$2" "$work/$1.log" || { echo "a line in the $1's log: $2"; return 1; }
 }
-limited() { timeout 20 "$@" >>"$work/client.log" 2>&1; }
+limited() { timeout 60 "$@" >>"$work/client.log" 2>&1; }
 cannot() { echo "cannot $*"; }
 
 # --- tercel serve, with each client.

@@ -3,6 +3,7 @@
 # out, because it excludes some of the others.
 # usage: tools/features.sh [FOLDER...], the folders of packages; default: all
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 [ $# -gt 0 ] || set -- crates conformance fuzz/targets

@@ -55,7 +55,7 @@ for name in report compare; do
     look "$out/$name.html" --window-size=1280,6000 --blink-settings=preferredColorScheme=0 \
         --screenshot="$out/$name-dark.png"
     look "$out/$name.html" --no-pdf-header-footer --print-to-pdf="$out/$name.pdf"
-    head -c 5 "$out/$name.pdf" | grep -q '%PDF-'
+    head -c 5 "$out/$name.pdf" | grep '%PDF-' >/dev/null
     echo "$name.html prints"
 done
 rm -rf "$out/profile" "$out/frame.html" "$out/log"

@@ -32,7 +32,7 @@ stop_all() {
     started=()
 }
 
-port() { echo $((20000 + RANDOM % 20000)); }
+port() { tools/free-port.sh; }
 
 wait_for() { # PORT
     local _

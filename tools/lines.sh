@@ -6,6 +6,7 @@
 # (loom), and modules behind `#[cfg(test)]` in any file. All their lines, comments and blank ones too, count as tests.
 # A line with code and a comment is code; a documentation comment is a comment.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 commit=${1:-}

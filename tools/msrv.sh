@@ -3,6 +3,7 @@
 # first available of these: the one in use if it has that version, a rustup toolchain, rustup's download,
 # Debian's packages of that version unpacked into a cache folder. TERCEL_MSRV_FROM=debian uses only the last.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 msrv=$(sed -n 's/^rust-version = "\([0-9.]*\)"$/\1/p' Cargo.toml)
@@ -11,7 +12,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/tercel/rust-$msrv
 from=${TERCEL_MSRV_FROM:-any}
 
 is_msrv() { # COMMAND...: runs, and is a compiler of the stated version
-    "$@" --version 2>/dev/null | grep -q "^rustc ${msrv//./\\.}\(\.\| \)"
+    "$@" --version 2>/dev/null | grep "^rustc ${msrv//./\\.}\(\.\| \)" >/dev/null
 }
 
 from_debian() {

@@ -4,6 +4,7 @@
 #        tools/musts.sh CRATE...         list these sections of some crates, and count only their tests
 # It reads citations, not code, so it only shows where a test may be missing.
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 list=tools/musts-untested.txt
 

@@ -3,6 +3,7 @@
 # the programs linked from them.
 # usage: tools/seams.sh
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 # The documentation of each seam begins with these words, and a library's metadata contains the documentation

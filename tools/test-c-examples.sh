@@ -15,7 +15,7 @@ material=$(realpath "$2")
 connections=${3:-5000}
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
-libdir=$(find "$prefix/lib" -name tercel.pc -printf '%h\n' | head -n 1 | xargs dirname)
+libdir=$(dirname "$(find "$prefix/lib" -name tercel.pc -printf '%h\n' -quit)")
 export PKG_CONFIG_PATH=$libdir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} LD_LIBRARY_PATH=$libdir
 examples=crates/capi/examples
 warnings="-Wall -Wextra -Wpedantic -Werror"
@@ -44,19 +44,19 @@ start() { # LOG COMMAND...
     fail "$1 does not listen"
 }
 
-# openssl's server, on a port that is free: $port.
+# openssl's server: $port.
 start_openssl() { # FLAGS...
-    while :; do
-        port=$((20000 + RANDOM % 10000))
-        openssl s_server -quiet -www -accept "127.0.0.1:$port" -cert "$material/server.pem" \
-            -key "$material/server.key" "$@" >"$work/s_server" 2>&1 &
-        openssl=$!
-        for _ in $(seq 100); do
-            (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && return 0
-            kill -0 $openssl 2>/dev/null || break
-            sleep 0.1
-        done
+    port=$(tools/free-port.sh)
+    openssl s_server -quiet -www -accept "127.0.0.1:$port" -cert "$material/server.pem" \
+        -key "$material/server.key" "$@" >"$work/s_server" 2>&1 &
+    openssl=$!
+    for _ in $(seq 600); do
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && return 0
+        kill -0 $openssl 2>/dev/null || break
+        sleep 0.1
     done
+    cat "$work/s_server" >&2
+    fail "openssl s_server does not listen"
 }
 
 # A page of openssl's server in both versions, and a server that is not trusted.
@@ -79,7 +79,7 @@ check_server() { # BIN
     has "$work/page" "hello from C"
     ! "$1/client" localhost / "$port" "$material/root.pem" 2>"$work/error" || fail "a name was accepted"
     has "$work/error" "localhost"
-    printf 'GET /other HTTP/1.0\r\n\r\n' | timeout 30 openssl s_client -quiet -verify_return_error -servername server.test \
+    printf 'GET /other HTTP/1.0\r\n\r\n' | timeout 60 openssl s_client -quiet -verify_return_error -servername server.test \
         -connect "127.0.0.1:$port" -CAfile "$material/root.pem" >"$work/page" 2>/dev/null || true
     has "$work/page" "hello from C"
     wait "$server"

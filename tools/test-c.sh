@@ -49,7 +49,7 @@ compile() { # FOLDER FLAGS...
 with_openssl() { # SOCKETS
     local port peer pid
     for version in -tls1_2 -tls1_3; do
-        port=$((20000 + RANDOM % 20000))
+        port=$(tools/free-port.sh)
         openssl s_server -quiet -www "$version" -accept "127.0.0.1:$port" -cert "$MATERIAL/server.pem" \
             -key "$MATERIAL/server.key" >"$target/s_server.log" 2>&1 &
         peer=$!
@@ -62,8 +62,8 @@ with_openssl() { # SOCKETS
         rm -f "$target/port"
         timeout 60 "$1" server 0 "$MATERIAL/server.pem" "$MATERIAL/server.key" >"$target/port" &
         pid=$!
-        for _ in $(seq 100); do [ -s "$target/port" ] || sleep 0.1; done
-        printf 'hello from openssl' | timeout 30 openssl s_client -quiet "$version" -verify_return_error \
+        for _ in $(seq 600); do [ -s "$target/port" ] || sleep 0.1; done
+        printf 'hello from openssl' | timeout 60 openssl s_client -quiet "$version" -verify_return_error \
             -connect "127.0.0.1:$(head -n 1 "$target/port")" -CAfile "$MATERIAL/root.pem" -servername server.test \
             >"$target/s_client.log" 2>/dev/null || true
         wait $pid
@@ -73,7 +73,7 @@ with_openssl() { # SOCKETS
 }
 
 wait_for_port() {
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
         sleep 0.1
     done

@@ -5,7 +5,7 @@
 serve_dns() {
     local list=''
     [ "$1" = grease ] || list=$(cat "$work/$1.b64")
-    dns_port=$(free_port)
+    dns_port=$(tools/free-port.sh)
     "$go" dns -port "$dns_port" -cert "$work/leaf.pem" -key "$work/leaf.key" -name $secret -ech "$list" \
         >"$work/dns.log" 2>&1 &
     browser_pids+=($!)
@@ -49,7 +49,7 @@ client_firefox() {
     local configs=$1 control status=0
     shift
     serve_dns "$configs"
-    control=$(free_port)
+    control=$(tools/free-port.sh)
     rm -rf "$work/profile"
     mkdir "$work/profile"
     certutil -N -d "sql:$work/profile" --empty-password

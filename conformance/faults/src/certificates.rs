@@ -16,7 +16,7 @@ use crate::phase::Line;
 use crate::setup::{Setup, WORKING, write_certificate};
 
 /// The time limit for noticing a change in the folder.
-const NOTICED: Duration = Duration::from_secs(20);
+const NOTICED: Duration = Duration::from_secs(60);
 
 /// Writes each kind of invalid file, then a valid certificate.
 pub(crate) fn run(

@@ -36,7 +36,7 @@ pub(crate) fn run(
     // Regular clients may have to wait in the queue until silent clients time out.
     let mut clients = crate::regular_clients(target);
     for kind in &mut clients {
-        *kind = clients::ClientKind { clients: 1, limit: Duration::from_secs(30), ..kind.clone() };
+        *kind = clients::ClientKind { clients: 1, limit: Duration::from_secs(60), ..kind.clone() };
     }
     let load = Load::start(clients, roots)?;
     let plan = Plan {

@@ -195,7 +195,7 @@ fn regular_clients(target: SocketAddr) -> Vec<clients::ClientKind> {
         requests,
         clients: 4,
         pause: Duration::from_millis(200),
-        limit: Duration::from_secs(10),
+        limit: Duration::from_secs(60),
     };
     vec![
         kind("regular 1.2", ProtocolVersion::TLS1_2, 1),

@@ -30,7 +30,7 @@ const UPLOADS: &str = "uploads.example";
 /// A header that only the bank's backend may receive.
 const COOKIE: &str = "Cookie: of-the-bank";
 /// The time limit of `openssl s_client`.
-const TOLERANCE: Duration = Duration::from_secs(10);
+const TOLERANCE: Duration = Duration::from_secs(60);
 /// After its start the terminator refuses early data for twice the freshness window. RFC 9846 8.2
 const BEFORE_EARLY_DATA: Duration = Duration::from_secs(6);
 
@@ -179,7 +179,7 @@ fn backend() -> Result<(Arc<Mutex<Vec<String>>>, SocketAddr)> {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { continue };
-            let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
             let (mut request, mut piece) = (Vec::new(), [0; 1024]);
             while let Ok(count @ 1..) = stream.read(&mut piece) {
                 request.extend_from_slice(&piece[..count]);

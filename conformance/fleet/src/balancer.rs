@@ -68,7 +68,7 @@ defaults
         // dropped.
         command.arg("-db").arg("-f").arg(&config);
         let process = Process::start(command)?;
-        wait_for("haproxy listens", Duration::from_secs(10), || {
+        wait_for("haproxy listens", Duration::from_secs(60), || {
             groups.iter().all(|group| std::net::TcpStream::connect(group.front).is_ok())
         })?;
         Ok(Self { _process: process })

@@ -250,7 +250,7 @@ impl Cluster {
     fn wait_for_end(&mut self, node: usize) -> Result<Vec<String>> {
         let mut faults = Vec::new();
         for proxy in &mut self.nodes[node].proxies {
-            let status = proxy.process().wait(DRAIN + Duration::from_secs(5))?;
+            let status = proxy.process().wait(DRAIN + Duration::from_secs(60))?;
             if !status.success() {
                 faults.push(format!("node {node}: {status}{}", proxy.last_lines(4)));
             }

@@ -61,9 +61,10 @@ impl Flight {
             anyhow::Ok(())
         });
         let mut bytes = Vec::new();
-        // Reads what the client sends before it waits for an answer.
-        while let Ok(Ok(1..)) = timeout(Duration::from_millis(200), far.read_buf(&mut bytes)).await
-        {
+        // Reads what the client sends before it waits for an answer. Early data is the last record.
+        while last_record(&bytes) != Some(APPLICATION_DATA) {
+            let read = timeout(Duration::from_secs(60), far.read_buf(&mut bytes)).await;
+            ensure!(read.context("no early data")?? > 0, "the client has closed");
         }
         client.abort();
         Self::of(&bytes, 0)
@@ -210,12 +211,26 @@ async fn deliver(bytes: Arc<[u8]>, to: SocketAddr) -> Reaction {
     try_deliver(&bytes, to).await.unwrap_or(Reaction::NoAnswer)
 }
 
+/// The content type of the last record. `None` if it is incomplete.
+fn last_record(mut records: &[u8]) -> Option<u8> {
+    loop {
+        let (header, rest) = records.split_at_checked(5)?;
+        let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
+        match rest.get(length..)? {
+            [] => return Some(header[0]),
+            more => records = more,
+        }
+    }
+}
+
+const APPLICATION_DATA: u8 = 23;
+
 async fn try_deliver(bytes: &[u8], to: SocketAddr) -> Result<Reaction> {
     let mut tcp = connect(to, None).await?;
     tcp.write_all(bytes).await?;
     tcp.write_all(&[&[23, 3, 3, 0, 64], &[0x5a; 64][..]].concat()).await?;
     let mut first = [0; 1];
-    let answered = timeout(Duration::from_secs(5), tcp.read_exact(&mut first)).await;
+    let answered = timeout(Duration::from_secs(60), tcp.read_exact(&mut first)).await;
     if !matches!(answered, Ok(Ok(_))) || first != [22] {
         return Ok(Reaction::NoAnswer);
     }

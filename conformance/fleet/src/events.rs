@@ -14,7 +14,7 @@ use crate::report::Share;
 use crate::run::{EarlyDataTest, RECOVERED_SHARE, RECOVERY_LIMIT, Run, SHARE_PERIOD};
 
 /// The time limit for reading changed files.
-const NOTICED: Duration = Duration::from_secs(20);
+const NOTICED: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
     /// Runs all events.

@@ -128,7 +128,7 @@ fn clients(cluster: &Cluster) -> Vec<ClientKind> {
         requests,
         clients: 3,
         pause: Duration::from_millis(200),
-        limit: Duration::from_secs(10),
+        limit: Duration::from_secs(60),
     };
     let (tls12, tls13) = (ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3);
     vec![

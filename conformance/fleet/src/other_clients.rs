@@ -13,7 +13,7 @@ use tercel_harness::program::find;
 use crate::cluster::{Cluster, ResumptionKind};
 
 /// The time limit of a program.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The counts of requests, and the faults.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::report::{Line, Share};
 /// After an event, the share of resumptions must again reach this part of the earlier share.
 pub(crate) const RECOVERED_SHARE: f64 = 0.85;
 /// The time limit for reaching that share.
-pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
+pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
 /// The period over which a share is measured.
 pub(crate) const SHARE_PERIOD: Duration = Duration::from_secs(1);
 /// The time that a node may refuse early data beyond twice the freshness window after a failure of

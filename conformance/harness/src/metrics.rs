@@ -66,12 +66,12 @@ impl FromIterator<Sample> for Samples {
     }
 }
 
-/// The status and the body with which a program's HTTP server answers, within two seconds.
+/// The status and the body with which a program's HTTP server answers, within a minute.
 ///
 /// # Errors
 /// If there is no answer.
 pub fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
-    const LIMIT: Duration = Duration::from_secs(2);
+    const LIMIT: Duration = Duration::from_secs(60);
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.set_write_timeout(Some(LIMIT))?;

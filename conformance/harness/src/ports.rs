@@ -17,8 +17,9 @@ pub fn free_port() -> Result<u16> {
     const FIRST: u16 = 16_000;
     const COUNT: u16 = 16_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Two processes that run at the same time begin at different ports.
-    let start = u16::try_from(std::process::id() % u32::from(COUNT))?;
+    // Processes that run at the same time begin at different ports. Their numbers are often
+    // neighbours, so the ports of neighbours are made to be far apart.
+    let start = u16::try_from(std::process::id() % u32::from(COUNT) * 7919 % u32::from(COUNT))?;
     for _ in 0..COUNT {
         let step = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
         let port = FIRST + (start + step) % COUNT;

@@ -15,7 +15,7 @@ use crate::process::{Process, Signal};
 use crate::resources::Resources;
 
 /// The time limit for starting to serve.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(60);
 
 /// The limits and the environment of the program.
 #[derive(Clone, Default, Debug)]

@@ -27,7 +27,7 @@ use tercel_harness::process::Process;
 /// The name of the matrix row that contains the cells of this file.
 pub(crate) const CATEGORY: &str = "post-handshake-auth";
 /// The time limit of a cell.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// The messages before and after the request. No program takes them for commands.
 const MESSAGES: [&[u8]; 2] = [b"0123 before\n", b"4567 after\n"];
 /// The name of the client in the output of programs.

@@ -26,7 +26,7 @@ use tercel_harness::ports::free_port;
 use tercel_harness::process::{Process, last_error_lines};
 
 /// The time limit of a cell.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 /// The bytes echoed in each cell.
 const PAYLOAD: usize = 1024 * 1024;
 /// Seven lines, less than the smallest record size limit.

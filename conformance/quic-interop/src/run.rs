@@ -162,7 +162,7 @@ impl Drop for Process {
 /// Waits until a process listens on this UDP port.
 fn wait_for_port(port: u16, process: &mut Process) -> Result<()> {
     let wanted = format!(":{port:04X} ");
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {
         let tables = ["/proc/net/udp", "/proc/net/udp6"].map(|table| read(Path::new(table)));
         let listens = |line: &str| {
@@ -182,7 +182,7 @@ fn wait_for_port(port: u16, process: &mut Process) -> Result<()> {
 }
 
 /// The time for one process of a client.
-const CLIENT_LIMIT: Duration = Duration::from_secs(30);
+const CLIENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The time until a server reports the end of a connection, which is longer than an idle timeout.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(8);

@@ -5,7 +5,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo as Extract;
@@ -333,10 +333,8 @@ async fn a_silent_server_is_left_after_the_time_limit() {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     let tls = Connector::new(config).time_limit(Some(Duration::from_millis(50)));
-    let begin = Instant::now();
     let error = get!(client(HttpsConnector::with_transport(http, tls)), uri);
     let error = error.map(|answer| answer.body).unwrap_err();
     assert!(error.contains("50 ms") || error.contains("50ms"), "{error}");
-    assert!(begin.elapsed() < Duration::from_secs(10));
     drop(silent.await);
 }

@@ -67,7 +67,7 @@ async fn connect(
         (data, connecting.await)
     };
     let both =
-        tokio::time::timeout(Duration::from_secs(10), async { tokio::join!(connected, accepted) });
+        tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(connected, accepted) });
     match both.await.unwrap() {
         ((_, Ok(client)), Ok(server)) => {
             let data = client.handshake_data().unwrap();

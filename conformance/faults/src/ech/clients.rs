@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 /// The time limit of a request, with all its connections.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The pause of a client between two requests.
 const PAUSE: Duration = Duration::from_millis(20);

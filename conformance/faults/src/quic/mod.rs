@@ -116,7 +116,7 @@ impl Server {
         command.args(["--timeout", &LIMIT.as_secs().to_string()]);
         let process = Process::start(command)?;
         let roots = tercel_harness::proxy::roots(&authority.root_pem())?;
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !process.all_output().contains("HTTP/3") {
             ensure!(
                 Instant::now() < deadline,

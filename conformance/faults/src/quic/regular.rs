@@ -17,7 +17,7 @@ const CLIENTS: usize = 4;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The time limit of a connection with its request.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Clients in the background.
 pub(super) struct RegularClients {

@@ -50,5 +50,5 @@ pub(crate) async fn run(program: &str, port: u16) -> Result<String> {
             _ => bail!("no program {program}"),
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), running).await.context("no end after 30 s")?
+    tokio::time::timeout(Duration::from_secs(60), running).await.context("no end after 60 s")?
 }

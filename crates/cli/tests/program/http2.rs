@@ -116,7 +116,7 @@ fn clients_of_both_versions_are_served() {
     let port = server.address.rsplit(':').next().unwrap();
     let url = format!("https://localhost:{port}/");
     for (option, version) in [("--http2", "2"), ("--http1.1", "1.1")] {
-        let mut curl = Command::new("curl");
+        let mut curl = super::support::curl();
         curl.args(["--silent", "--show-error", "--cacert", &server.ca, option]);
         // Two requests use one connection.
         curl.args(["--write-out", "[%{http_version} %{num_connects}]", &url, &url]);

@@ -223,6 +223,13 @@ pub(crate) fn openssl_resumes(address: &str, options: &[&str]) -> Option<usize> 
     Some(resumed)
 }
 
+/// curl, without a file of settings or a proxy of this machine.
+pub(crate) fn curl() -> Command {
+    let mut command = Command::new("curl");
+    command.args(["--disable", "--noproxy", "*"]);
+    command
+}
+
 /// The program, without the variables of the environment that change what it does or prints.
 pub(crate) fn tercel() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tercel"));

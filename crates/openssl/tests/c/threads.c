@@ -65,7 +65,7 @@ void test_blocked_reader(void) {
         drained += count;
     }
     set_blocking(to_server[1], 0);
-    for (int waits = 0; waits < 100 && !__atomic_load_n(&has_written, __ATOMIC_SEQ_CST); waits++) {
+    for (int waits = 0; waits < 6000 && !__atomic_load_n(&has_written, __ATOMIC_SEQ_CST); waits++) {
         while (read(to_server[1], received, sizeof received) > 0)
             ;
         usleep(10000);

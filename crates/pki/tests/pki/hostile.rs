@@ -1,7 +1,5 @@
 //! Chains made to cost time or to break the parser.
 
-use std::time::{Duration, Instant};
-
 use pki_types::CertificateDer;
 use rcgen::{CertificateParams, DnType};
 use tercel_pki::{CertificateSummary, ChainVerifier, RefusalReason, Usage, end_entity_public_key};
@@ -10,19 +8,13 @@ use crate::support::{
     Authority, Chain, P256, Pki, ca_params, key, now, reason, roots, service, verify,
 };
 
-/// A generous limit for slow and busy machines: the worst case takes about ten milliseconds
-/// without optimisation.
-const SOON: Duration = Duration::from_secs(1);
-
-fn timed(verifier: &ChainVerifier, chain: &[CertificateDer<'_>]) -> RefusalReason {
-    let start = Instant::now();
-    let refused = reason(verify(verifier, chain));
-    assert!(start.elapsed() < SOON, "{refused:?} after {:?}", start.elapsed());
-    refused
+/// The reason for which a chain is refused. `crates/tls/tests/work` counts the work until then.
+fn refused(verifier: &ChainVerifier, chain: &[CertificateDer<'_>]) -> RefusalReason {
+    reason(verify(verifier, chain))
 }
 
 #[test]
-fn a_hundred_certificates_are_refused_at_once() {
+fn a_hundred_certificates_are_refused() {
     let pki = Pki::new();
     let mut chain: Chain = Vec::new();
     let mut issuer = Authority::signed_by(ca_params("0"), key(P256), &pki.root).unwrap();
@@ -33,7 +25,7 @@ fn a_hundred_certificates_are_refused_at_once() {
     }
     chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
     assert_eq!(chain.len(), 100);
-    assert_eq!(timed(&pki.verifier(), &chain), RefusalReason::PathLimits);
+    assert_eq!(refused(&pki.verifier(), &chain), RefusalReason::PathLimits);
 }
 
 #[test]
@@ -48,7 +40,7 @@ fn a_path_of_thirty_is_too_deep() {
     }
     chain.insert(0, issuer.der().clone());
     chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
-    assert_eq!(timed(&pki.verifier(), &chain), RefusalReason::PathLimits);
+    assert_eq!(refused(&pki.verifier(), &chain), RefusalReason::PathLimits);
 }
 
 #[test]
@@ -60,20 +52,20 @@ fn a_loop_of_issuers_is_refused() {
     let right_by_left = ca_params("Right").signed_by(&right_key, &left).unwrap();
     let leaf = service().signed_by(&key(P256), &left).unwrap();
     let chain = [leaf, left_by_right, right_by_left].map(|certificate| certificate.der().clone());
-    assert_eq!(timed(&Pki::new().verifier(), &chain), RefusalReason::UnknownIssuer);
+    assert_eq!(refused(&Pki::new().verifier(), &chain), RefusalReason::UnknownIssuer);
 }
 
 #[test]
-fn many_certificates_with_one_subject_are_refused_at_once() {
+fn many_certificates_with_one_subject_are_refused() {
     let mut chain = same_subject("Crowd", "Crowd", 31);
     let params = ca_params("Crowd");
     let issuer = Authority::self_signed(params, key(P256)).unwrap();
     chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
-    assert_eq!(timed(&Pki::new().verifier(), &chain), RefusalReason::PathLimits);
+    assert_eq!(refused(&Pki::new().verifier(), &chain), RefusalReason::PathLimits);
 }
 
 #[test]
-fn the_worst_case_within_the_limits_is_fast() {
+fn the_worst_case_within_the_limits_is_refused() {
     // Each of seven names has three certificates, issued by the next name. The verifier tries every
     // path.
     let mut chain = Chain::new();
@@ -82,12 +74,12 @@ fn the_worst_case_within_the_limits_is_fast() {
     for level in 0..7 {
         chain.extend(same_subject(&level.to_string(), &(level + 1).to_string(), 3));
     }
-    let refused = timed(&Pki::new().verifier(), &chain);
-    assert!(matches!(refused, RefusalReason::UnknownIssuer | RefusalReason::PathLimits));
+    let reason = refused(&Pki::new().verifier(), &chain);
+    assert!(matches!(reason, RefusalReason::UnknownIssuer | RefusalReason::PathLimits));
 }
 
 #[test]
-fn paths_with_invalid_root_signatures_are_refused_fast() {
+fn paths_with_invalid_root_signatures_are_refused() {
     // Every path ends in an invalid signature by the root.
     let pki = Pki::new();
     let mut chain = Chain::new();
@@ -97,8 +89,8 @@ fn paths_with_invalid_root_signatures_are_refused_fast() {
         let above = if level == 4 { "Root".to_owned() } else { (level + 1).to_string() };
         chain.extend(same_subject(&level.to_string(), &above, 3));
     }
-    let refused = timed(&pki.verifier(), &chain);
-    assert!(matches!(refused, RefusalReason::BadSignature | RefusalReason::PathLimits));
+    let reason = refused(&pki.verifier(), &chain);
+    assert!(matches!(reason, RefusalReason::BadSignature | RefusalReason::PathLimits));
 }
 
 #[test]
@@ -112,7 +104,7 @@ fn surplus_certificates_are_accepted_up_to_a_limit() {
     assert_eq!(chain.len(), 32);
     verify(&verifier, &chain).unwrap();
     chain.extend(same_subject("one too many", "Nobody", 1));
-    assert_eq!(timed(&verifier, &chain), RefusalReason::PathLimits);
+    assert_eq!(refused(&verifier, &chain), RefusalReason::PathLimits);
 }
 
 #[test]
@@ -123,7 +115,7 @@ fn certificates_with_one_subject_are_accepted_up_to_a_limit() {
     chain.extend(same_subject("Intermediate", "Nobody", 2));
     verify(&verifier, &chain).unwrap();
     chain.extend(same_subject("Intermediate", "Nobody", 1));
-    assert_eq!(timed(&verifier, &chain), RefusalReason::PathLimits);
+    assert_eq!(refused(&verifier, &chain), RefusalReason::PathLimits);
 }
 
 /// Certificates with one subject and one issuer, and different keys.

@@ -85,6 +85,7 @@ mod streams;
 mod thread_safety;
 mod traffic_keys;
 mod unauthenticated_records;
+mod unknown_extensions;
 mod updates;
 mod virtual_hosts;
 mod would_block;

@@ -82,8 +82,8 @@ pub(crate) fn sockets() -> (TcpStream, TcpStream) {
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (far, _) = listener.accept().unwrap();
     for socket in [&near, &far] {
-        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        socket.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        socket.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
     }
     (near, far)
 }

@@ -16,6 +16,8 @@ mod fixtures;
 #[path = "../exchange/pair.rs"]
 #[allow(dead_code)]
 mod pair;
+#[path = "../exchange/unknown_extensions.rs"]
+mod unknown_extensions;
 
 mod chains;
 mod configs;
@@ -23,6 +25,7 @@ mod configs;
 mod encrypted;
 mod hellos;
 mod requests;
+mod retries;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -204,7 +207,8 @@ fn measure(scales: &[usize]) {
     tercel::crypto::use_hash_lanes(false);
     Kernel::ALL.iter().for_each(|kernel| use_kernel(*kernel, false));
     for scale in scales {
-        for case in hellos::cases(*scale).into_iter().chain(requests::cases(*scale)) {
+        let cases = [hellos::cases(*scale), requests::cases(*scale), retries::cases(*scale)];
+        for case in cases.into_iter().flatten() {
             if case.halves == 1 && !case.counts_half(*scale) {
                 continue;
             }

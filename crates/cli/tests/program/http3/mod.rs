@@ -270,7 +270,7 @@ fn curl_is_served() {
     let server = start(&[]);
     let port = server.address.rsplit(':').next().unwrap();
     let url = format!("https://localhost:{port}/");
-    let mut curl = Command::new("curl");
+    let mut curl = crate::support::curl();
     curl.args(["--silent", "--show-error", "--cacert", &server.ca, "--http3-only"]);
     curl.args(["--write-out", "[%{http_version}]", &url]);
     let text = run(&mut curl, b"").success().text();

@@ -185,8 +185,8 @@ fn one_line_serves_and_is_watched() {
     // Other clients are tested too, if they are installed.
     let (_, port) = address.rsplit_once(':').unwrap();
     for version in ["--http1.1", "--tls-max"] {
-        let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--max-time", "30", version]);
+        let mut curl = crate::support::curl();
+        curl.args(["--silent", "--show-error", "--max-time", "60", version]);
         curl.args(if version == "--tls-max" { ["1.2"].as_slice() } else { &[] });
         curl.args(["--cacert", &path(&folder, "ca.pem")]);
         curl.args(["--resolve", &format!("localhost:{port}:127.0.0.1")]);
