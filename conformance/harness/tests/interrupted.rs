@@ -74,5 +74,5 @@ fn run() {
     let numbers = [&plain, &stopped, &stubborn].map(|child| child.id().to_string());
     println!("\n{STARTED}{} {}", numbers.join(" "), folder.path().display());
     // The process ends after this time if no signal arrives.
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(Duration::from_secs(600));
 }

@@ -92,7 +92,6 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
         1000,
         &in_one_row("echo '{\"reply\":\"cannot\",\"why\":\"no such group\"}'"),
     );
-    let start = Instant::now();
     let output = place.run(&[
         "--rounds",
         "2",
@@ -104,7 +103,6 @@ fn a_worker_that_crashes_hangs_or_does_something_else_loses_that_row_only() {
         TWO_ROWS[1],
     ]);
     assert!(output.status.success(), "{}", said(&output));
-    assert!(start.elapsed() < Duration::from_secs(120));
     let report = place.report();
     let [lost, kept] = &report.rows[..] else { panic!("{} rows", report.rows.len()) };
     let why = |name: &str| lost.failures.get(name).map_or("", String::as_str);
@@ -124,14 +122,14 @@ fn what_was_measured_outlives_an_interrupt_and_is_taken_up() {
     let place = Place::new("interrupt");
     // The second row takes longer than the test, which kills `lab run` during that row. `exec`
     // replaces the shell, so that no other process remains.
-    let forever = "*'\"do\":\"prepare\"'*full-13-ecdsa*) exec sleep 30 ;;";
+    let forever = "*'\"do\":\"prepare\"'*full-13-ecdsa*) exec sleep 90 ;;";
     place.fake("a", 1000, forever);
     let arguments = ["--rounds", "1", "--row-seconds", "0", TWO_ROWS[0], TWO_ROWS[1]];
     let mut run = place.command(&arguments).stderr(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(60);
     let file = place.out().join("report.json");
     while !file.exists() {
-        assert!(Instant::now() < deadline, "no report after half a minute");
+        assert!(Instant::now() < deadline, "no report after a minute");
         std::thread::sleep(Duration::from_millis(50));
     }
     run.kill().unwrap();
