@@ -43,7 +43,6 @@ use session_context::session_context;
 pub(crate) struct ActiveConfig {
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
-    pub(crate) drain: Duration,
     pub(crate) listeners: Vec<ActiveListener>,
     pub(crate) certificates: Vec<(CertificateSource, Arc<Certificates>)>,
     /// Whether only approved cryptography of AWS-LC's FIPS module is used.
@@ -106,7 +105,6 @@ impl ActiveConfig {
         let mut active = Self {
             limits: config.limits.clone(),
             timeouts: config.timeouts.clone(),
-            drain: config.drain,
             listeners: Vec::new(),
             certificates: Vec::new(),
             fips: config.fips,

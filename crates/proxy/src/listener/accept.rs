@@ -11,71 +11,117 @@ use std::time::{Duration, Instant};
 use socket2::SockRef;
 use tercel_tokio::AcceptBackoff;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
-use super::socket::BACKLOG;
+use super::socket::{BACKLOG, ListeningSocket, ignore_new_connections};
 use crate::connection::{self, AcceptedConnection};
 use crate::observability::logs::LogKind;
 use crate::system::file_limit::DescriptorReserve;
 use crate::worker::connection_limits::Permit;
 use crate::worker::{ConnectionGuard, WorkerContext};
 
-/// Accepts connections until a drain begins. When the drain begins, accepts the connections that
-/// are in the queue, because the system would reset them otherwise.
-pub(crate) async fn accept(
+/// A listener of one worker.
+pub(crate) struct Listener {
     worker: Rc<WorkerContext>,
-    listener: tokio::net::TcpListener,
+    socket: tokio::net::TcpListener,
+    is_inherited: bool,
+    /// The index of the listener in the configuration.
     index: usize,
-) {
-    let drain = worker.drain.notified();
-    let mut drain = pin!(drain);
-    let mut backoff = AcceptBackoff::new();
-    let reserve = DescriptorReserve::new();
-    loop {
-        let accepted = std::future::poll_fn(|context| match listener.poll_accept(context) {
-            Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
-            Poll::Pending if worker.is_draining() => Poll::Ready(None),
-            Poll::Pending => drain.as_mut().poll(context).map(|()| None),
-        });
-        match accepted.await {
-            None => return accept_queued(&worker, &listener, index),
-            Some(Ok((transport, client))) => {
-                backoff.reset();
-                let is_reserved = reserve.contains(&transport);
-                start_connection(&worker, transport, client, index);
-                if is_reserved {
-                    wait_for_descriptors(&worker, reserve).await;
+}
+
+impl Listener {
+    pub(crate) fn new(
+        worker: &Rc<WorkerContext>,
+        listening: ListeningSocket,
+        index: usize,
+    ) -> io::Result<Self> {
+        let ListeningSocket { socket, is_inherited } = listening;
+        let socket = tokio::net::TcpListener::from_std(socket)?;
+        Ok(Self { worker: Rc::clone(worker), socket, is_inherited, index })
+    }
+
+    /// Accepts connections until a drain begins. When the drain begins, accepts the connections
+    /// that are in the queue, because the system would reset them otherwise.
+    pub(crate) async fn accept(self) {
+        self.accept_until_drain().await;
+        // The service manager keeps an inherited socket and its queue for the next process.
+        if !self.is_inherited && ignore_new_connections(&SockRef::from(&self.socket)).is_ok() {
+            // Connections that the system is still establishing come into the queue.
+            let _ = timeout(TCP_HANDSHAKE_TIME, self.accept_more()).await;
+        }
+        self.accept_queued();
+    }
+
+    async fn accept_until_drain(&self) {
+        let Self { worker, socket, index, .. } = self;
+        let drain = worker.drain.notified();
+        let mut drain = pin!(drain);
+        let mut backoff = AcceptBackoff::new();
+        let reserve = DescriptorReserve::new();
+        while !worker.is_draining() {
+            let accepted = std::future::poll_fn(|context| match socket.poll_accept(context) {
+                Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
+                Poll::Pending if worker.is_draining() => Poll::Ready(None),
+                Poll::Pending => drain.as_mut().poll(context).map(|()| None),
+            });
+            match accepted.await {
+                None => return,
+                Some(Ok((transport, client))) => {
+                    backoff.reset();
+                    let is_reserved = reserve.contains(&transport);
+                    start_connection(worker, transport, client, *index);
+                    if is_reserved {
+                        wait_for_descriptors(worker, reserve).await;
+                    }
                 }
-            }
-            Some(Err(error)) => {
-                worker.shard.accept_failed(&error);
-                let wait = backoff.after(&error);
-                if !wait.is_zero() {
-                    pause_after_error(&worker, &error, wait).await;
+                Some(Err(error)) => {
+                    worker.shard.accept_failed(&error);
+                    let wait = backoff.after(&error);
+                    if !wait.is_zero() {
+                        pause_after_error(worker, &error, wait).await;
+                    }
                 }
             }
         }
-        if worker.is_draining() {
-            return accept_queued(&worker, &listener, index);
+    }
+
+    /// Accepts connections until the future is dropped.
+    async fn accept_more(&self) {
+        loop {
+            match self.socket.accept().await {
+                Ok((transport, client)) => {
+                    start_connection(&self.worker, transport, client, self.index);
+                }
+                Err(error) => {
+                    self.worker.shard.accept_failed(&error);
+                    tokio::time::sleep(FILE_POLL_INTERVAL).await;
+                }
+            }
+        }
+    }
+
+    /// Accepts the connections that are in the queue now. Calls `accept` directly, because the
+    /// runtime may not have seen that the socket is readable, or may make the task yield.
+    fn accept_queued(&self) {
+        for _ in 0..BACKLOG {
+            match accept_now(&self.socket) {
+                Ok((transport, client)) => {
+                    start_connection(&self.worker, transport, client, self.index);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    self.worker.shard.accept_failed(&error);
+                    if !AcceptBackoff::new().after(&error).is_zero() {
+                        return;
+                    }
+                }
+            }
         }
     }
 }
 
-/// Accepts the connections that are in the queue now. Calls `accept` directly, because the runtime
-/// may not have seen that the socket is readable, or may make the task yield.
-fn accept_queued(worker: &Rc<WorkerContext>, listener: &tokio::net::TcpListener, index: usize) {
-    for _ in 0..BACKLOG {
-        match accept_now(listener) {
-            Ok((transport, client)) => start_connection(worker, transport, client, index),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-            Err(error) => {
-                worker.shard.accept_failed(&error);
-                if !AcceptBackoff::new().after(&error).is_zero() {
-                    return;
-                }
-            }
-        }
-    }
-}
+/// How long the system may take to establish a connection that it has begun: a round trip.
+const TCP_HANDSHAKE_TIME: Duration = Duration::from_millis(250);
 
 fn accept_now(listener: &tokio::net::TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (socket, client) = SockRef::from(listener).accept()?;

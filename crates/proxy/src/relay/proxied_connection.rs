@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -21,9 +22,9 @@ use crate::backend::endpoint::BackendStream;
 use crate::relay::buffer::with_buffer;
 use crate::relay::coalesce::{self, Coalescer};
 use crate::relay::flow::{Flow, RelayStatus, poll_both};
-use crate::worker::WorkerContext;
 use crate::worker::connection_limits::Permit;
 use crate::worker::idle_timer::{IdleTimer, TimerEvent};
+use crate::worker::{Drain, WorkerContext};
 
 /// A connection to a client, and to a backend once the backend is connected.
 pub(crate) struct ProxiedConnection {
@@ -38,7 +39,9 @@ pub(crate) struct ProxiedConnection {
     worker: Rc<WorkerContext>,
     /// Whether ALPN selected HTTP, in which a connection without data after an answer is idle.
     http: bool,
-    /// Whether the client was the last to send data.
+    /// Whether the client has sent data.
+    client_sent: bool,
+    /// Whether an answer may be outstanding: the client was the last to send data.
     client_sent_last: bool,
     half_closed: bool,
     /// Whether a close without close_notify counts as EOF.
@@ -85,6 +88,7 @@ impl ProxiedConnection {
             idle_timer,
             worker,
             http,
+            client_sent: false,
             client_sent_last: false,
             half_closed: false,
             truncation_is_eof: false,
@@ -99,6 +103,7 @@ impl ProxiedConnection {
 
     /// Records that the client sent data before the handshake was complete.
     pub(crate) fn mark_client_sent(&mut self) {
+        self.client_sent = true;
         self.client_sent_last = true;
     }
 
@@ -124,7 +129,7 @@ impl ProxiedConnection {
         if let CloseReason::ClientError(error) = reason {
             self.worker.shard.client_failed(error);
         }
-        let is_between_requests = self.is_between_requests();
+        let has_open_request = self.has_open_request();
         let backend = self.backend.take();
         match reason {
             // All received data was forwarded, and the route's protocol determines whether that
@@ -141,7 +146,7 @@ impl ProxiedConnection {
             // If there was no backend, the client's close_notify has not been answered yet.
             CloseReason::Finished if backend.is_none() => self.close_client().await,
             CloseReason::Finished => {}
-            CloseReason::IdleTimeout | CloseReason::Drained if is_between_requests => {
+            CloseReason::IdleTimeout | CloseReason::Drained if !has_open_request => {
                 drop(backend);
                 self.close_client().await;
             }
@@ -187,10 +192,6 @@ impl ProxiedConnection {
         if let Some(reason) = self.check_timer() {
             return Poll::Ready(Err(reason));
         }
-        // The client has not sent a request, so the connection can be closed in a drain.
-        if self.worker.is_draining() {
-            return Poll::Ready(Err(CloseReason::Drained));
-        }
         let Self { client, up, .. } = self;
         let polled = with_buffer(|buffer| {
             let mut piece = ReadBuf::new(buffer);
@@ -199,13 +200,14 @@ impl ProxiedConnection {
             Poll::Ready(io::Result::Ok(piece.filled().len()))
         });
         match polled {
+            Poll::Pending if self.is_drained() => Poll::Ready(Err(CloseReason::Drained)),
             Poll::Pending => {
                 self.idle_timer.set_waker(context.waker());
                 Poll::Pending
             }
             Poll::Ready(Ok(0)) => Poll::Ready(Err(CloseReason::Finished)),
             Poll::Ready(Ok(count)) => {
-                self.client_sent_last = true;
+                self.mark_client_sent();
                 self.worker.shard.received(u64::try_from(count).unwrap_or(0));
                 Poll::Ready(Ok(()))
             }
@@ -233,7 +235,9 @@ impl ProxiedConnection {
             } else if self.coalescer.should_wait(sent, Instant::now()) {
                 coalesce::request_wait();
             }
-            self.client_sent_last = received > 0 && sent == 0;
+            self.client_sent |= received > 0;
+            // If both have sent, the data of the backend may have preceded the client's.
+            self.client_sent_last = received > 0;
             self.worker.shard.received(received);
             self.worker.shard.sent(sent);
             self.idle_timer.record_activity();
@@ -252,31 +256,64 @@ impl ProxiedConnection {
             }
             RelayStatus::HalfClosed | RelayStatus::Open => {}
         }
+        if self.is_drained() {
+            return Poll::Ready(CloseReason::Drained);
+        }
         self.idle_timer.set_waker(context.waker());
         Poll::Pending
     }
 
-    /// Handles an expired idle timer, and the drain.
+    /// Handles an expired idle timer.
     fn check_timer(&mut self) -> Option<CloseReason> {
         match self.idle_timer.take_event() {
             Some(TimerEvent::Timeout) => return Some(CloseReason::IdleTimeout),
             Some(TimerEvent::Park) => self.client.park(),
             None => {}
         }
-        let drained = self.worker.is_draining()
-            && self.backend.is_some()
-            && self.is_between_requests()
-            && self.idle_timer.is_idle_for(self.worker.drain_idle_time());
-        drained.then_some(CloseReason::Drained)
+        None
     }
 
-    /// Whether the connection seems to have no request in progress: before the first byte, or
-    /// between two requests.
-    fn is_between_requests(&self) -> bool {
-        let has_no_request =
-            self.backend.is_none() || (self.http && !self.client_sent_last && !self.half_closed);
-        has_no_request && self.up.is_empty() && self.down.is_empty()
+    /// Whether a drain closes the connection now: the client has not been promised an answer, and
+    /// has sent nothing that was not read yet.
+    fn is_drained(&self) -> bool {
+        self.worker.drain_state().is_some_and(|drain| !self.is_promised_an_answer(&drain))
+            && !has_unread_data(self.client.transport())
     }
+
+    /// Whether the client has been promised an answer, so that a drain waits.
+    ///
+    /// Accepting a connection is a promise, which the time limit of the handshake bounds:
+    /// connections in the accept queue are accepted, and handshakes are completed. After the
+    /// handshake, the first request may be on its way; later ones are promised an answer once they
+    /// have arrived. Clients have to expect the end of an idle connection (RFC 9112 9.3.1, RFC 9113
+    /// 9.1). The boundaries of requests are visible as the order of data only, and in HTTP only:
+    /// without it, and when one direction has ended, an answer is always possible.
+    ///
+    /// | state | promised an answer |
+    /// |---|---|
+    /// | before the first byte | for the patience, from the handshake and from the drain on |
+    /// | the client has sent last | yes |
+    /// | data is pending, or one direction has ended | yes |
+    /// | the backend has sent last: idle, or within an answer | for the patience |
+    fn is_promised_an_answer(&self, drain: &Drain) -> bool {
+        let patience = drain.patience();
+        let is_first = !self.client_sent && drain.elapsed() < patience;
+        self.has_open_request() || is_first || !self.idle_timer.is_idle_for(patience)
+    }
+
+    /// Whether a request of the client seems to be unanswered. Otherwise the connection can be
+    /// closed with close_notify.
+    fn has_open_request(&self) -> bool {
+        let is_answered = self.http && !self.client_sent_last && !self.half_closed;
+        let has_no_request = self.backend.is_none() || is_answered;
+        !(has_no_request && self.up.is_empty() && self.down.is_empty())
+    }
+}
+
+/// Whether a socket has data that was not read. The runtime may not know about it yet.
+fn has_unread_data(transport: &TcpStream) -> bool {
+    let mut byte = [MaybeUninit::uninit()];
+    SockRef::from(transport).peek(&mut byte).is_ok_and(|count| count > 0)
 }
 
 /// Whether the client's transport ended without close_notify. A decryption failure never counts.

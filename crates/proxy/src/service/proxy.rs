@@ -16,7 +16,7 @@ use crate::active_config::ActiveConfig;
 use crate::certificates::Certificates;
 use crate::config::{Config, ConfigError};
 use crate::ech_keys::{EchChange, EchKeys};
-use crate::listener::socket;
+use crate::listener::socket::{self, ListeningSocket};
 use crate::observability::metrics::Metrics;
 use crate::service::worker_thread::{Control, Phase, WorkerSetup, run_worker};
 use crate::worker::connection_limits::ConnectionCounts;
@@ -48,7 +48,7 @@ pub struct BoundProxy {
     active: Arc<ActiveConfig>,
     addresses: Vec<SocketAddr>,
     /// The listeners of each worker, in the order of the configuration.
-    listeners: Vec<Vec<TcpListener>>,
+    listeners: Vec<Vec<ListeningSocket>>,
 }
 
 /// A copy of the active configuration. The next configuration is prepared from this copy on another
@@ -90,7 +90,7 @@ impl BoundProxy {
             tercel::crypto::use_kernel(*kernel, false);
         }
         let active = Arc::new(ActiveConfig::new(&config, None)?);
-        let mut listeners: Vec<Vec<TcpListener>> = Vec::new();
+        let mut listeners: Vec<Vec<ListeningSocket>> = Vec::new();
         listeners.resize_with(config.workers.max(1), Vec::new);
         let mut addresses = Vec::new();
         for listener in &config.listeners {
@@ -99,14 +99,14 @@ impl BoundProxy {
             let mut address = listener.address;
             for thread in &mut listeners {
                 let bound = match inherited_socket {
-                    Some(inherited) => socket::prepare(inherited),
+                    Some(inherited) => socket::inherit(inherited),
                     None => socket::bind(address),
                 };
                 let error_for = |error: io::Error| {
                     anyhow!(listener.location.error("address", listen_error(address, &error)))
                 };
                 let bound = bound.map_err(error_for)?;
-                address = bound.local_addr()?;
+                address = bound.socket.local_addr()?;
                 thread.push(bound);
             }
             addresses.push(address);

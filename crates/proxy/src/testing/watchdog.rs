@@ -42,7 +42,7 @@ async fn blocked_worker_misses_its_heartbeat() {
     let (mut addresses, mut threads): (Vec<SocketAddr>, Vec<_>) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let listener = socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        addresses.push(listener.local_addr().unwrap());
+        addresses.push(listener.socket.local_addr().unwrap());
         let given = WorkerSetup {
             listeners: vec![listener],
             control: control.subscribe(),

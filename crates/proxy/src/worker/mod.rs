@@ -6,7 +6,7 @@ pub(crate) mod idle_timer;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -26,7 +26,7 @@ pub(crate) struct WorkerContext {
     pub(crate) idle_timers: Rc<IdleTimers>,
     /// The rate limits of log events about single connections.
     pub(crate) log_limits: LogLimits,
-    draining: Cell<bool>,
+    draining: Cell<Option<Drain>>,
     /// Notified when a drain begins.
     pub(crate) drain: Notify,
     connections: Cell<usize>,
@@ -79,7 +79,7 @@ impl WorkerContext {
             shard,
             counts: Rc::new(WorkerCounts(counts)),
             log_limits: LogLimits::default(),
-            draining: Cell::new(false),
+            draining: Cell::new(None),
             drain: Notify::new(),
             connections: Cell::new(0),
             empty: Notify::new(),
@@ -93,9 +93,9 @@ impl WorkerContext {
         }
     }
 
-    /// Begins a drain: the listeners stop accepting.
-    pub(crate) fn begin_drain(&self) {
-        self.draining.set(true);
+    /// Begins a drain, which ends at this time at the latest: the listeners stop accepting.
+    pub(crate) fn begin_drain(&self, until: Instant) {
+        self.draining.set(Some(Drain { began: Instant::now(), until }));
         self.drain.notify_waiters();
     }
 
@@ -121,13 +121,35 @@ impl WorkerContext {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.get()
+        self.draining.get().is_some()
     }
 
-    /// How long an HTTP connection must be idle between two requests to be closed in a drain.
-    pub(crate) fn drain_idle_time(&self) -> Duration {
-        let drain = self.config.borrow().active.drain;
-        drain.div_f64(4.0).min(Duration::from_secs(5))
+    pub(crate) fn drain_state(&self) -> Option<Drain> {
+        self.draining.get()
+    }
+}
+
+/// A drain in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drain {
+    began: Instant,
+    until: Instant,
+}
+
+/// The longest patience.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Drain {
+    /// How long this drain has taken.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// How long a connection without a request is kept. The patience ends with the drain, so that
+    /// clients which keep making requests are closed in a pause between two of them.
+    pub(crate) fn patience(&self) -> Duration {
+        let left = self.until.saturating_duration_since(Instant::now());
+        left.div_f64(4.0).min(PATIENCE)
     }
 }
 

@@ -1,16 +1,20 @@
 //! Drain: requests in progress are finished, idle connections are closed, and new connections are
 //! refused.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tercel::wire::ProtocolVersion;
+use tercel_tokio::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Notify;
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use crate::support::{
-    Folder, LIMIT, backend, client, connect, echo, echoed, exchange, wait_for_end, wait_until,
-    wait_until_closed,
+    Folder, LIMIT, VERSIONS, backend, client, client_hello, connect, connect_with, echo, echoed,
+    exchange, wait_for_end, wait_until, wait_until_closed,
 };
 
 #[tokio::test]
@@ -24,6 +28,79 @@ async fn drain_finishes_connections_and_refuses_new_ones() {
     assert_eq!(echoed(&mut stream, b"after").await, b"after");
     assert_eq!(exchange(&mut stream, b"last").await.unwrap(), b"last");
     wait_for_end(proxy).await;
+}
+
+/// A backend that answers each request with its bytes, those that begin with `w` only when the
+/// sender is set to `true`.
+async fn gated_echo(gate: watch::Receiver<bool>) -> SocketAddr {
+    backend(move |mut transport| {
+        let mut gate = gate.clone();
+        async move {
+            let mut request = [0; 100];
+            while let Ok(count @ 1..) = transport.read(&mut request).await {
+                if request[0] == b'w' {
+                    gate.wait_for(|open| *open).await.unwrap();
+                }
+                transport.write_all(&request[..count]).await.unwrap();
+            }
+        }
+    })
+    .await
+}
+
+/// Each state in which a drain can find a connection: no client that has connected before is left
+/// without an answer. Idle connections may be closed, but not before a request is read that has
+/// arrived. RFC 9112 9.3.1, RFC 9113 9.1
+#[tokio::test]
+async fn every_state_of_a_connection_gets_its_answer_in_a_drain() {
+    let folder = Folder::new(&["a.example"]);
+    for (when, version) in
+        [("first-byte", VERSIONS[0]), ("first-byte", VERSIONS[1]), ("at-once", VERSIONS[1])]
+    {
+        let (open, gate) = watch::channel(false);
+        let proxy = crate::support::start(&format!(
+            "workers = 1\ndrain = 60\n{}alpn = \"http/1.1\"\nto = \"{}\"\nconnect = \"{when}\"",
+            folder.listener(),
+            gated_echo(gate).await
+        ));
+        let settings = client().alpn(&["http/1.1"]).versions(&[version]).build().unwrap();
+        let connect = || connect_with(&proxy, "a.example", settings.clone());
+        let tcp = || TcpStream::connect(proxy.addresses()[0]);
+        let mut before_first_byte = connect().await.unwrap();
+        let mut idle = connect().await.unwrap();
+        assert_eq!(echoed(&mut idle, b"one").await, b"one");
+        let mut busy = connect().await.unwrap();
+        busy.write_all(b"wait").await.unwrap();
+        let mut half_closed = connect().await.unwrap();
+        half_closed.write_all(b"wait").await.unwrap();
+        if version == ProtocolVersion::TLS1_3 {
+            half_closed.shutdown().await.unwrap();
+        }
+        let mut in_handshake = tcp().await.unwrap();
+        let hello = client_hello("a.example");
+        in_handshake.write_all(&hello).await.unwrap();
+        let queued = tcp().await.unwrap();
+        proxy.drain();
+        wait_until_closed(proxy.addresses()[0]).await;
+
+        assert_eq!(echoed(&mut before_first_byte, b"first").await, b"first", "{when}");
+        assert_eq!(echoed(&mut idle, b"two").await, b"two");
+        // The server's first flight has been sent, and an alert ends this handshake.
+        assert!(in_handshake.read_u8().await.is_ok());
+        drop(in_handshake);
+        let connector = Connector::new(settings.clone());
+        let name = "a.example".try_into().unwrap();
+        let mut queued = connector.connect(name, queued).await.unwrap();
+        assert_eq!(echoed(&mut queued, b"queued").await, b"queued");
+        open.send_replace(true);
+        for mut waiting in [busy, half_closed] {
+            let mut answer = [0; 4];
+            waiting.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"wait");
+        }
+        drop((before_first_byte, idle, queued));
+        wait_for_end(proxy).await;
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,8 @@
 //! (`server_name`, `alpn`) must be recorded in `Debug` format (`?name`), which escapes control
 //! characters, so that no client can inject a log line.
 //!
-//! Events that clients can cause at will are rate limited by [`LogRateLimit`], each kind separately.
+//! Events that clients can cause at will are rate limited by [`LogRateLimit`], each kind
+//! separately.
 //!
 //! A thread that logs never waits: lines go through a queue to a thread that writes them.
 

@@ -1,7 +1,6 @@
 //! A worker thread. It has its own listeners and its own runtime, and does not share its
 //! connections with other threads.
 
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +10,8 @@ use tokio::task::LocalSet;
 
 use super::watchdog::Heartbeat;
 use crate::active_config::ActiveConfig;
-use crate::listener;
+use crate::listener::accept::Listener;
+use crate::listener::socket::ListeningSocket;
 use crate::observability::metrics::Shard;
 use crate::relay::coalesce;
 use crate::worker::WorkerContext;
@@ -36,7 +36,7 @@ pub(crate) enum Phase {
 
 /// The parameters of a worker thread.
 pub(crate) struct WorkerSetup {
-    pub(crate) listeners: Vec<TcpListener>,
+    pub(crate) listeners: Vec<ListeningSocket>,
     pub(crate) control: watch::Receiver<Control>,
     pub(crate) shard: Arc<Shard>,
     pub(crate) counts: Arc<ConnectionCounts>,
@@ -62,8 +62,7 @@ async fn serve(setup: WorkerSetup) -> std::io::Result<()> {
     let worker = WorkerContext::new(active, shard, counts);
     let mut accept_loops = tokio::task::JoinSet::new();
     for (number, listener) in listeners.into_iter().enumerate() {
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        accept_loops.spawn_local(listener::accept::accept(Rc::clone(&worker), listener, number));
+        accept_loops.spawn_local(Listener::new(&worker, listener, number)?.accept());
     }
     tokio::task::spawn_local(heartbeat.respond());
     let context = Rc::clone(&worker);
@@ -81,7 +80,7 @@ async fn serve(setup: WorkerSetup) -> std::io::Result<()> {
         worker.set_config(active);
         let Ok(()) = control.changed().await else { return Ok(()) };
     };
-    worker.begin_drain();
+    worker.begin_drain(until);
     let stopped = control.wait_for(|control| control.phase == Phase::Stopped);
     let finished = async {
         while accept_loops.join_next().await.is_some() {}

@@ -49,7 +49,7 @@ async fn measure_worker(connections: usize, requests: usize) -> AllocationInfo {
     let config = Config::parse("test.toml", &text).unwrap();
     let active = Arc::new(ActiveConfig::new(&config, None).unwrap());
     let listener = socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = listener.socket.local_addr().unwrap();
     let (control, receiver) = watch::channel(Control { active, phase: Phase::Serving });
     let setup = WorkerSetup {
         listeners: vec![listener],
@@ -129,7 +129,7 @@ async fn drain_accepts_the_whole_queue_first() {
     let config = Config::parse("test.toml", &config).unwrap();
     let active = Arc::new(ActiveConfig::new(&config, None).unwrap());
     let listener = socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let address = listener.local_addr().unwrap();
+    let address = listener.socket.local_addr().unwrap();
     let clients: Vec<_> =
         (0..CLIENTS).map(|_| std::net::TcpStream::connect(address).unwrap()).collect();
     // They wait in the queue, and end at once when they are served.
