@@ -13,6 +13,8 @@
 //! | `files` | lets file descriptors run out |
 //! | `certificates` | writes invalid certificates |
 //! | `clocks` | lets the clock jump |
+//! | `logs` | standard error that cannot be written |
+//! | `restarts` | restarts and reloads under load |
 //! | `virtual_hosts` | offers sessions of one host to another |
 //! | `quic` | floods of a server of HTTP/3 |
 //! | `ech` | Encrypted ClientHello without its keys, its store, or its backend |
@@ -42,9 +44,11 @@ mod faulty_client;
 mod files;
 mod final_checks;
 mod kinds;
+mod logs;
 mod partial;
 mod phase;
 mod quic;
+mod restarts;
 mod setup;
 mod virtual_hosts;
 
@@ -66,8 +70,8 @@ struct Options {
     /// Send fewer clients: about a minute
     #[arg(long)]
     quick: bool,
-    /// Run only kinds whose name contains this, or `certificates`, `files`, `clocks`, `virtual
-    /// hosts`, `quic`, `ech`
+    /// Run only kinds whose name contains this, or `certificates`, `files`, `clocks`, `logs`,
+    /// `restarts`, `virtual hosts`, `quic`, `ech`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -116,6 +120,13 @@ fn main() -> Result<ExitCode> {
             Some(line) => done(line),
             None => println!("absent: libfaketime, which changes the clock"),
         }
+    }
+    if wanted("logs") {
+        logs::run(&setup, &runtime, &roots, options.quick)?.into_iter().for_each(&mut done);
+    }
+    if wanted("restarts") {
+        let lines = restarts::run(&program, &behind, &runtime, options.quick)?;
+        lines.into_iter().for_each(&mut done);
     }
     if wanted("virtual hosts") {
         match virtual_hosts::run(&program, &load)? {

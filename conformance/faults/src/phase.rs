@@ -76,6 +76,23 @@ impl Line {
         }
     }
 
+    /// The line of a terminator of its own, without faulty clients.
+    pub(crate) fn of_another_terminator(faults: Vec<String>) -> Self {
+        Self {
+            name: String::new(),
+            clients: 0,
+            took: Duration::ZERO,
+            regular: 0,
+            regular_failed: Vec::new(),
+            slowest: Duration::ZERO,
+            peak: 0,
+            refused: BTreeMap::new(),
+            backend_failures: 0,
+            other_terminator: true,
+            faults,
+        }
+    }
+
     pub(crate) fn passed(&self) -> bool {
         self.faults.is_empty() && self.regular_failed.is_empty()
     }

@@ -82,7 +82,17 @@ impl Setup {
         name: &str,
         options: ProcessOptions,
     ) -> Result<(Proxy, SocketAddr)> {
-        start_proxy(&self.program, self.folder.path(), name, &self.backends, "", options)
+        self.start_another_with(name, "", options)
+    }
+
+    /// As [`Self::start_another`], with more tables of its configuration.
+    pub(crate) fn start_another_with(
+        &self,
+        name: &str,
+        tables: &str,
+        options: ProcessOptions,
+    ) -> Result<(Proxy, SocketAddr)> {
+        start_proxy(&self.program, self.folder.path(), name, &self.backends, tables, options)
     }
 
     pub(crate) fn certificates(&self) -> PathBuf {

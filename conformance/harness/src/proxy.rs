@@ -22,6 +22,8 @@ const START: Duration = Duration::from_secs(60);
 pub struct ProcessOptions {
     /// The limit of open files, if it is lower than the system's.
     pub files: Option<usize>,
+    /// The file that is the standard error, in place of a pipe that is read.
+    pub error_output: Option<PathBuf>,
     /// Additional environment variables.
     pub environment: Vec<(&'static str, String)>,
 }
@@ -81,6 +83,21 @@ impl Proxy {
         self.process.signal(signal)
     }
 
+    /// Replaces the configuration, and lets the program read it.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the program has ended.
+    pub fn reload(&self, text: &str) -> Result<()> {
+        fs::write(&self.config, text)?;
+        self.signal(Signal::SIGHUP)
+    }
+
+    /// The address of `/metrics`.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
     /// The process of the program.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
@@ -138,13 +155,20 @@ impl Proxy {
 }
 
 fn command(program: &Path, config: &Path, options: &ProcessOptions) -> Command {
-    let mut command = match options.files {
-        None => Command::new(program),
-        Some(files) => {
+    let mut command = match (options.files, &options.error_output) {
+        (None, None) => Command::new(program),
+        (files, error_output) => {
             // `ulimit` sets both limits, because a program may raise the soft limit up to the hard
             // limit.
+            let limit = files.map_or(String::new(), |files| format!("ulimit -n {files}; "));
+            let redirection = if error_output.is_some() { " 2>\"$0\"" } else { "" };
             let mut command = Command::new("sh");
-            command.arg("-c").arg(format!("ulimit -n {files}; exec \"$@\"")).arg("sh").arg(program);
+            command.arg("-c").arg(format!("{limit}exec \"$@\"{redirection}"));
+            match error_output {
+                Some(file) => command.arg(file),
+                None => command.arg("sh"),
+            };
+            command.arg(program);
             command
         }
     };
