@@ -9,6 +9,7 @@ pub(crate) mod alerts;
 pub(crate) mod completion;
 pub(crate) mod configuration;
 pub(crate) mod credentials;
+pub(crate) mod dane;
 pub(crate) mod early_data;
 pub(crate) mod handshake;
 pub(crate) mod hello;
@@ -105,6 +106,7 @@ pub(crate) struct Ssl {
     /// Whether the session is of the current handshake: a client received it, or a server began it
     /// for a function of the program.
     pub(crate) received_session: Cell<bool>,
+    pub(crate) dane: dane::Dane,
     pub(crate) verified_chain: RefCell<Vec<Certificate>>,
     pub(crate) peer_chain: RefCell<Vec<Certificate>>,
     /// Lists and texts that the program received without a reference.
@@ -182,6 +184,7 @@ impl Ssl {
             verify_result: Cell::new(0),
             found_result: Cell::new(None),
             received_session: Cell::new(false),
+            dane: dane::Dane::default(),
             verified_chain: RefCell::default(),
             peer_chain: RefCell::default(),
             lent: state::Lent::default(),
@@ -195,6 +198,7 @@ impl Ssl {
             status_response: RefCell::default(),
             requested_authorities: RefCell::default(),
         });
+        ssl.dane.flags.set(context.dane.change_flags(|flags| flags));
         ssl.ex_data.attach(ssl.address());
         Some(ssl)
     }
@@ -321,6 +325,7 @@ impl Ssl {
         self.found_result.set(None);
         self.received_session.set(false);
         self.verified_chain.take();
+        self.dane.found.take();
         self.peer_chain.take();
         self.lent.peer_chain.take();
         self.lent.verified_chain.take();

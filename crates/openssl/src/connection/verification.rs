@@ -11,6 +11,7 @@ use tercel::questions::VerifyPeerQuestion;
 use tercel::wire::ProtocolVersion;
 
 use super::Ssl;
+use super::dane::Request;
 use super::state::{Side, Want};
 use super::steps::Unanswered;
 use crate::ciphers::groups;
@@ -23,9 +24,9 @@ use crate::sys::crypto::{CRYPTO_get_ex_new_index, EX_INDEX_X509_STORE_CTX};
 use crate::sys::x509::{
     V_ERR_UNSPECIFIED, V_OK, X509_STORE_CTX_get_error, X509_STORE_CTX_get0_param,
     X509_STORE_CTX_get1_chain, X509_STORE_CTX_init, X509_STORE_CTX_new, X509_STORE_CTX_set_default,
-    X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb, X509_VERIFY_PARAM_move_peername,
-    X509_VERIFY_PARAM_set_auth_level, X509_VERIFY_PARAM_set_flags, X509_VERIFY_PARAM_set1,
-    X509_verify_cert,
+    X509_STORE_CTX_set_error, X509_STORE_CTX_set_ex_data, X509_STORE_CTX_set_verify_cb,
+    X509_VERIFY_PARAM_move_peername, X509_VERIFY_PARAM_set_auth_level, X509_VERIFY_PARAM_set_flags,
+    X509_VERIFY_PARAM_set1, X509_verify_cert,
 };
 
 /// The index under which a verification refers to its connection.
@@ -120,7 +121,10 @@ impl Ssl {
         let settings = self.settings();
         let store = settings.verify_store.clone().unwrap_or_else(|| self.context().store());
         let leaf = chain.first()?;
-        let untrusted = Certificates::of(chain)?;
+        let dane = self.dane.request(settings.suite_b().map_or(0, |profile| profile.flags));
+        let of_records = dane.iter().flat_map(Request::certificates);
+        let untrusted: Vec<_> = chain.iter().chain(of_records).cloned().collect();
+        let untrusted = Certificates::of(&untrusted)?;
         let purpose = match self.side.get() {
             Some(Side::Server) => c"ssl_client",
             _ => c"ssl_server",
@@ -147,10 +151,17 @@ impl Ssl {
             if settings.callbacks.verify.is_some() {
                 X509_STORE_CTX_set_verify_cb(context, settings.callbacks.verify);
             }
-            let result = self.outside(|| match whole.function {
-                Some(function) => function(context, whole.argument),
-                None => X509_verify_cert(context),
+            let (result, found) = self.outside(|| match (whole.function, &dane) {
+                (None, Some(dane)) => dane.verify(context, chain),
+                (None, None) => (X509_verify_cert(context), None),
+                // libcrypto does not know the records, so that the function would ignore them.
+                (Some(_), Some(_)) => (0, None),
+                (Some(function), None) => (function(context, whole.argument), None),
             });
+            self.dane.found.replace(found);
+            if whole.function.is_some() && dane.is_some() {
+                X509_STORE_CTX_set_error(context, V_ERR_UNSPECIFIED);
+            }
             self.verify_result.set(X509_STORE_CTX_get_error(context).into());
             // The name that matched, for the program.
             X509_VERIFY_PARAM_move_peername(self.parameters.as_ptr(), param);

@@ -11,6 +11,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
+use crate::connection::dane::ContextDane;
 use crate::entry::Object;
 use crate::method::Method;
 use crate::objects::cipher_list::LentCiphers;
@@ -37,6 +38,7 @@ pub(crate) struct Context {
     pub(crate) names: LentNames,
     pub(crate) chains: LentCertificates,
     pub(crate) tickets: ContextTickets,
+    pub(crate) dane: ContextDane,
     /// Names of sessions that were resumed and that the program may also have.
     pub(crate) used: used::Used,
     /// Configurations of connections whose settings differ from the context's.
@@ -79,6 +81,7 @@ impl Context {
             names: LentNames::default(),
             chains: LentCertificates::default(),
             tickets: ContextTickets::new()?,
+            dane: ContextDane::default(),
             used: used::Used::default(),
             configurations: Configurations::default(),
             users: AtomicUsize::new(1),

@@ -59,10 +59,9 @@ without_effect! {
 
 without_effect! {
     NOTHING, |_| {};
-    DTLS_get_data_mtu, SRP_Calc_A_param, SSL_CTX_ct_is_enabled, SSL_CTX_dane_clear_flags,
-    SSL_CTX_dane_set_flags, SSL_CTX_get_record_padding_callback_arg,
-    SSL_CTX_has_client_custom_ext, SSL_check_chain, SSL_ct_is_enabled, SSL_dane_clear_flags,
-    SSL_dane_set_flags, SSL_get0_dane, SSL_get0_peer_scts, SSL_get_async_status,
+    DTLS_get_data_mtu, SRP_Calc_A_param, SSL_CTX_ct_is_enabled,
+    SSL_CTX_get_record_padding_callback_arg, SSL_CTX_has_client_custom_ext, SSL_check_chain,
+    SSL_ct_is_enabled, SSL_get0_dane, SSL_get0_peer_scts, SSL_get_async_status,
     SSL_get_client_ciphers, SSL_get_psk_identity, SSL_get_psk_identity_hint,
     SSL_get_record_padding_callback_arg, SSL_get_selected_srtp_profile, SSL_get_shared_sigalgs,
     SSL_get_sigalgs, SSL_get_srp_N, SSL_get_srp_g, SSL_get_srp_userinfo, SSL_get_srp_username,
@@ -73,13 +72,12 @@ without_effect! {
     NOTHING, |what| errors::push_unsupported(what);
     DTLSv1_listen, OPENSSL_cipher_name, PEM_read_SSL_SESSION, PEM_read_bio_SSL_SESSION,
     PEM_write_SSL_SESSION, PEM_write_bio_SSL_SESSION, SSL_CTX_add_client_custom_ext,
-    SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext, SSL_CTX_dane_enable,
-    SSL_CTX_dane_mtype_set, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
+    SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
     SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
     SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key,
-    SSL_add_store_cert_subjects_to_stack, SSL_dane_enable, SSL_dane_tlsa_add, SSL_dup,
-    SSL_enable_ct, SSL_export_keying_material_early, SSL_get0_dane_authority, SSL_get0_dane_tlsa,
+    SSL_add_store_cert_subjects_to_stack, SSL_dup,
+    SSL_enable_ct, SSL_export_keying_material_early,
     SSL_new_session_ticket, SSL_set_ct_validation_callback, SSL_set_session_ticket_ext,
     SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
     SSL_srp_server_param_with_username, SSL_stateless, SSL_use_RSAPrivateKey,

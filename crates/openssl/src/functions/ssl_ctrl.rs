@@ -1,6 +1,6 @@
 //! SSL_ctrl: settings and queries by number.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
 
 use tercel::wire::ProtocolVersion;
@@ -28,6 +28,16 @@ functions! {
 const SET_TLSEXT_HOSTNAME: c_int = 55;
 const SET_RETRY_VERIFY: c_int = 136;
 
+/// Sets the name that a client sends. Whether it may be one; if not, an error is in the queue.
+pub(super) fn set_host_name(ssl: &Ssl, name: Option<&CStr>) -> bool {
+    if name.is_some_and(|name| name.is_empty() || name.count_bytes() > 255) {
+        errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
+        return false;
+    }
+    ssl.host_name.replace(name.map(CStr::to_owned));
+    true
+}
+
 /// Commands of a connection that do not change its settings.
 ///
 /// # Safety
@@ -42,13 +52,7 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
                 return Some(0);
             }
             // SAFETY: as this function's contract.
-            let name = unsafe { text(parg.cast::<c_char>()) };
-            if name.is_some_and(|name| name.is_empty() || name.count_bytes() > 255) {
-                errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
-                return Some(0);
-            }
-            ssl.host_name.replace(name.map(core::ffi::CStr::to_owned));
-            1
+            set_host_name(ssl, unsafe { text(parg.cast::<c_char>()) }).into()
         }
         // There are no renegotiations.
         10..=12 => 0,

@@ -57,6 +57,11 @@ impl Pointers {
 }
 
 impl Certificates {
+    /// The pointer, for a caller that takes the list over.
+    pub(crate) fn into_raw(self) -> *mut Stack {
+        core::mem::ManuallyDrop::new(self).as_ptr()
+    }
+
     /// A list of references to these certificates.
     pub(crate) fn of(certificates: &[Certificate]) -> Option<Self> {
         // SAFETY: a new list is returned, or NULL.

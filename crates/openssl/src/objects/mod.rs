@@ -3,6 +3,7 @@
 pub(crate) mod bio;
 pub(crate) mod certificate;
 pub(crate) mod cipher_list;
+pub(crate) mod dane;
 pub(crate) mod digest;
 mod encoding;
 pub(crate) mod ex_data;

@@ -1,6 +1,6 @@
 //! EVP: private and public keys, and signatures.
 
-use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_void};
 
 use super::bio::BIO;
 
@@ -61,6 +61,27 @@ unsafe extern "C" {
     pub(crate) fn EC_GROUP_get_curve_name(group: *const c_void) -> c_int;
     pub(crate) fn EVP_MD_CTX_new() -> *mut EVP_MD_CTX;
     pub(crate) fn EVP_MD_CTX_free(context: *mut EVP_MD_CTX);
+    pub(crate) fn EVP_MD_fetch(
+        library: *mut c_void,
+        name: *const c_char,
+        query: *const c_char,
+    ) -> *mut EVP_MD;
+    pub(crate) fn EVP_MD_up_ref(digest: *mut EVP_MD) -> c_int;
+    pub(crate) fn EVP_MD_free(digest: *mut EVP_MD);
+    pub(crate) fn EVP_MD_get_size(digest: *const EVP_MD) -> c_int;
+    pub(crate) fn EVP_Digest(
+        data: *const c_void,
+        length: usize,
+        to: *mut c_uchar,
+        written: *mut c_uint,
+        digest: *const EVP_MD,
+        engine: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn d2i_PUBKEY(
+        to: *mut *mut EVP_PKEY,
+        from: *mut *const c_uchar,
+        length: c_long,
+    ) -> *mut EVP_PKEY;
     pub(crate) fn EVP_get_digestbyname(name: *const c_char) -> *const EVP_MD;
     pub(crate) fn EVP_DigestSignInit(
         context: *mut EVP_MD_CTX,

@@ -146,6 +146,52 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn X509_VERIFY_PARAM_set_depth(param: *mut X509_VERIFY_PARAM, depth: c_int);
     pub(crate) fn X509_VERIFY_PARAM_get_depth(param: *const X509_VERIFY_PARAM) -> c_int;
+    pub(crate) fn X509_verify(certificate: *mut X509, key: *mut EVP_PKEY) -> c_int;
+    pub(crate) fn X509_get_X509_PUBKEY(certificate: *const X509) -> *mut c_void;
+    pub(crate) fn i2d_X509_PUBKEY(key: *const c_void, to: *mut *mut c_uchar) -> c_int;
+    pub(crate) fn X509_check_host(
+        certificate: *mut X509,
+        name: *const c_char,
+        length: usize,
+        flags: core::ffi::c_uint,
+        matched: *mut *mut c_char,
+    ) -> c_int;
+    pub(crate) fn X509_check_email(
+        certificate: *mut X509,
+        address: *const c_char,
+        length: usize,
+        flags: core::ffi::c_uint,
+    ) -> c_int;
+    pub(crate) fn X509_check_ip_asc(
+        certificate: *mut X509,
+        address: *const c_char,
+        flags: core::ffi::c_uint,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_CTX_set_error(context: *mut X509_STORE_CTX, error: c_int);
+    pub(crate) fn X509_STORE_CTX_set_error_depth(context: *mut X509_STORE_CTX, depth: c_int);
+    pub(crate) fn X509_STORE_CTX_set_current_cert(
+        context: *mut X509_STORE_CTX,
+        certificate: *mut X509,
+    );
+    pub(crate) fn X509_STORE_CTX_get_verify_cb(context: *const X509_STORE_CTX) -> VerifyCallback;
+    pub(crate) fn X509_STORE_CTX_get0_chain(context: *const X509_STORE_CTX) -> *mut Stack;
+    pub(crate) fn X509_STORE_CTX_set0_trusted_stack(
+        context: *mut X509_STORE_CTX,
+        trusted: *mut Stack,
+    );
+    pub(crate) fn X509_STORE_CTX_set0_verified_chain(
+        context: *mut X509_STORE_CTX,
+        chain: *mut Stack,
+    );
+    pub(crate) fn X509_VERIFY_PARAM_get_hostflags(
+        param: *const X509_VERIFY_PARAM,
+    ) -> core::ffi::c_uint;
+    pub(crate) fn X509_VERIFY_PARAM_get0_host(
+        param: *mut X509_VERIFY_PARAM,
+        index: c_int,
+    ) -> *mut c_char;
+    pub(crate) fn X509_VERIFY_PARAM_get0_email(param: *mut X509_VERIFY_PARAM) -> *mut c_char;
+    pub(crate) fn X509_VERIFY_PARAM_get1_ip_asc(param: *mut X509_VERIFY_PARAM) -> *mut c_char;
     pub(crate) fn X509_VERIFY_PARAM_set_flags(
         param: *mut X509_VERIFY_PARAM,
         flags: core::ffi::c_ulong,
