@@ -659,15 +659,17 @@ try_socat() {
             socat_fails "certificate verify failed" "OPENSSL:localhost:$p,cafile=$work/other.pem"
         action socat "ends with an error if nothing listens, TLS $version" \
             socat_fails "Connection refused" "OPENSSL:localhost:1,cafile=$work/root.pem"
+        action socat "ends with an error after its handshake, TLS $version" socat_fails "No such file" \
+            "${to[0]},cert=$work/client.pem,key=$work/client.key" "OPEN:$work/absent/file"
         action socat "refuses a client without a certificate, TLS $version" socat_refuses "${to[0]}"
         stop_all
     done
 }
 
-# socat ends by exit() inside of its functions, and frees its connection then.
-socat_fails() { # TEXT ADDRESS
+# socat ends by exit() inside of its functions, and frees its connection after that.
+socat_fails() { # TEXT ADDRESS [ADDRESS]
     local status=0
-    on socat -u "$2" - >"$work/socat" 2>&1 || status=$?
+    on socat "$2" "${3:--}" </dev/null >"$work/socat" 2>&1 || status=$?
     cat "$work/socat"
     [ "$status" -eq 1 ] && grep -q "$1" "$work/socat"
 }
@@ -707,12 +709,157 @@ try_openssl() {
     action openssl "s_server -HTTP refuses a client without one" refused "alert" \
         curl -sS --cacert "$work/root.pem" "https://localhost:$p/page"
     stop_all
+    try_s_client
 }
 
 # As `start`, in the folder of the material.
 start_in_work() {
     (cd "$work" && LD_LIBRARY_PATH=$library exec "$@" >"$work/server.log" 2>&1) &
     started+=($!)
+}
+
+# The openssl program as a client of one on OpenSSL's library: options of the server, and of the client. The result of
+# each row is compared with that of the program on OpenSSL's library.
+s_client_rows() {
+    cat <<'END'
+|
+-tls1_2|
+-tls1_3|
+|-tls1_2
+|-tls1_3
+-tls1_2|-tls1_3
+-tls1_3|-tls1_2
+|-no_tls1_3
+|-no_tls1_2
+|-min_protocol TLSv1.3
+|-max_protocol TLSv1.2
+|-CAfile root.pem
+|-CAfile root.pem -verify_return_error
+|-CAfile other.pem
+|-CAfile other.pem -verify_return_error
+|-CAfile root.pem -verify 0
+|-CAfile root.pem -verify_hostname localhost -verify_return_error
+|-CAfile root.pem -verify_hostname elsewhere -verify_return_error
+|-CAfile root.pem -verify_ip 127.0.0.1 -verify_return_error
+|-CAfile root.pem -verify_ip 127.0.0.2 -verify_return_error
+|-CAfile root.pem -verify_email a@b -verify_return_error
+|-CAfile root.pem -purpose sslclient -verify_return_error
+|-CAfile root.pem -x509_strict -verify_return_error
+|-CAfile root.pem -attime 1 -verify_return_error
+|-CAfile root.pem -verify_depth 0 -verify_return_error
+|-CAfile root.pem -partial_chain -verify_return_error
+|-CAfile root.pem -crl_check -verify_return_error
+|-CAfile root.pem -verify_quiet
+|-servername localhost
+|-noservername
+-servername other -cert2 client.pem -key2 client.key|-servername other -CAfile root.pem
+-servername other -servername_fatal -cert2 client.pem -key2 client.key|-servername third
+|-alpn h2
+-alpn h2,http/1.1|-alpn http/1.1
+-alpn h2|-alpn other
+-alpn h2|
+-Verify 2 -verify_return_error -CAfile root.pem|-cert client.pem -key client.key
+-Verify 2 -verify_return_error -CAfile root.pem|-cert other.pem -key other.key
+-Verify 2 -verify_return_error -CAfile root.pem|
+-Verify 2 -verify_return_error -CAfile root.pem -tls1_2|-cert client.pem -key client.key
+-Verify 2 -verify_return_error -CAfile root.pem -tls1_2|-cert other.pem -key other.key
+-Verify 2 -verify_return_error -CAfile root.pem -tls1_2|
+-verify 2 -CAfile root.pem|-cert client.pem -key client.key -cert_chain root.pem
+-tls1_2|-cipher ECDHE-RSA-AES256-GCM-SHA384
+-tls1_2|-cipher ECDHE-RSA-CHACHA20-POLY1305
+-tls1_2 -cipher ECDHE-RSA-AES128-GCM-SHA256|
+-tls1_2|-cipher ECDHE-ECDSA-AES256-GCM-SHA384
+-tls1_2 -serverpref -cipher ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384|-cipher ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256
+|-ciphersuites TLS_AES_128_GCM_SHA256
+-ciphersuites TLS_CHACHA20_POLY1305_SHA256|
+-ciphersuites TLS_AES_128_GCM_SHA256|-ciphersuites TLS_AES_256_GCM_SHA384 -tls1_3
+-groups P-384|
+|-groups P-256
+-groups P-384|-groups X25519
+|-curves P-521:P-384
+|-sigalgs RSA-PSS+SHA384
+|-sigalgs ECDSA+SHA256
+-status_file response.der|-status
+|-status
+|-no_ticket
+-no_ticket|
+|-legacy_renegotiation
+|-keymatexport label
+|-keymatexport label -keymatexportlen 40 -tls1_2
+|-showcerts
+|-msg
+|-state
+|-tlsextdebug
+|-prexit
+|-brief -CAfile root.pem
+|-brief -CAfile other.pem -verify_return_error
+|-no_ign_eof -nbio
+|-crlf
+|-split_send_frag 512 -max_send_frag 600
+|-read_buf 4096
+|-bugs -comp
+|-security_debug
+|-cipher DEFAULT@SECLEVEL=3
+|-sess_out session.out
+|-nameopt RFC2253 -CAfile root.pem
+|-chainCAfile root.pem -verifyCAfile root.pem
+|-no-CAfile -no-CApath -no-CAstore
+|-build_chain -cert client.pem -key client.key -CAfile root.pem
+|-noout
+|-no_renegotiation -no_etm -no_extended_master
+END
+}
+
+try_s_client() {
+    local server client p row=0
+    while IFS='|' read -r server client; do
+        row=$((row + 1))
+        p=$(port)
+        # shellcheck disable=SC2086
+        (cd "$work" && exec openssl s_server -rev -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key \
+            $server >"$work/server.log" 2>&1) &
+        started+=($!)
+        wait_for "$p"
+        # shellcheck disable=SC2086
+        action openssl "s_client, row $row" s_client_is_same "$p" $client
+        stop_all
+    done < <(s_client_rows)
+}
+
+s_client_is_same() { # PORT OPTIONS...
+    echo "${*:2}"
+    s_client env "$@" >"$work/row.openssl"
+    s_client env LD_LIBRARY_PATH="$library" "$@" >"$work/row.tercel"
+    diff "$work/row.openssl" "$work/row.tercel"
+}
+
+# Sends a line, and waits for the answer or for the end of the program. Prints the result: after a handshake, what was
+# negotiated and verified; otherwise the error.
+s_client() { # env [VARIABLE] PORT OPTIONS...
+    local prefix=(env) _
+    shift
+    while [[ $1 == *=* ]]; do prefix+=("$1"); shift; done
+    rm -f "$work/ended"
+    : >"$work/output"
+    {
+        printf 'hello\n'
+        for _ in $(seq 200); do
+            if [ -e "$work/ended" ] || grep -aq olleh "$work/output"; then break; fi
+            sleep 0.05
+        done
+        printf 'Q\n'
+    } 2>/dev/null | (
+        cd "$work"
+        status=0
+        timeout 20 "${prefix[@]}" stdbuf -oL openssl s_client -connect "localhost:$1" "${@:2}" >output 2>&1 || status=$?
+        echo "status $status"
+        : >ended
+    )
+    local lines='error:[^:]*:[^:]*:[^:]*:[^:]*'
+    if grep -aq olleh "$work/output"; then
+        lines='^(depth=|verify |Verification|    Verify return|New, |Reused, |No ALPN|ALPN protocol|Protocol version:|Ciphersuite:|    (Protocol|Cipher|Keying)|No client certificate|OCSP response: no|Server public key|Peer sign).*|olleh'
+    fi
+    grep -aoE "$lines" "$work/output" | sed -E 's/^(error:[^:]*:[^:]*:)[^:]*/\1/' || true
 }
 
 try_bind() {
@@ -982,7 +1129,7 @@ END
         postfix_mail "$folder" "$log" may.test "TLS connection established to"
     action postfix "smtpd sees the client's certificate" contains "Trusted TLS connection established from" cat "$log"
     action postfix "smtp defers mail for a certificate of another root" \
-        postfix_mail "$folder" "$log" other.test "status=deferred (Server certificate not trusted)"
+        postfix_mail "$folder" "$log" other.test "status=deferred (Server certificate not"
     LD_LIBRARY_PATH=$library /usr/sbin/postfix -c "$folder/etc" stop >>"$work/server.log" 2>&1 || true
     rm -f "$log"
 }

@@ -10,7 +10,9 @@ use super::pump::Moved;
 use super::state::Want;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
-use crate::settings::options::{IGNORE_UNEXPECTED_EOF, MODE_RELEASE_BUFFERS, RECEIVED_SHUTDOWN};
+use crate::settings::options::{
+    IGNORE_UNEXPECTED_EOF, MODE_AUTO_RETRY, MODE_RELEASE_BUFFERS, RECEIVED_SHUTDOWN,
+};
 
 /// Decrypted data of one record that no read has taken.
 #[derive(Default)]
@@ -55,7 +57,10 @@ impl Plaintext {
 /// What opening the next record gave.
 enum Next {
     Data(usize),
+    /// The rest of the record is missing.
     More,
+    /// The record had a message of the protocol.
+    Message,
     Closed,
     Requested(CertificateRequested),
     Answered(ClientCertificate),
@@ -107,12 +112,20 @@ impl Ssl {
                     if let Err(error) = answered {
                         return self.receiving_failed(error);
                     }
+                    if self.stops_after_message() {
+                        return Transfer::Stopped;
+                    }
                 }
                 Next::Answered(answer) => {
                     if let Err(error) = self.accept_certificate(&answer) {
                         return self.receiving_failed(error);
                     }
+                    if self.stops_after_message() {
+                        return Transfer::Stopped;
+                    }
                 }
+                Next::Message if self.stops_after_message() => return Transfer::Stopped,
+                Next::Message => {}
                 Next::Failed(error) => return self.receiving_failed(error),
                 Next::More => match self.receive() {
                     Moved::Done => {}
@@ -134,6 +147,7 @@ impl Ssl {
     /// Opens the next record into `out`, or into the plaintext buffer if `out` is too small.
     fn open(&self, out: &mut [u8], peek: bool) -> Next {
         let mut received = self.received.take();
+        let before = received.unread().len();
         let open = |connection: &mut tercel::Connection| {
             if !peek && !out.is_empty() {
                 match connection.receiver.open_into(&mut received, out) {
@@ -161,11 +175,31 @@ impl Ssl {
             }
         };
         let (next, tapped) = self.step(|| self.with_connection(open));
+        let is_consumed = received.unread().len() < before;
         self.received.replace(received);
         // Messages of the protocol may have come with the record: new sessions, key updates.
         self.deliver(tapped);
         self.send_control();
-        next.unwrap_or(Next::Closed)
+        match next.unwrap_or(Next::Closed) {
+            Next::More if is_consumed => Next::Message,
+            next => next,
+        }
+    }
+
+    /// Whether a read ends after a message of the protocol, so that a program whose BIO blocks can
+    /// write. As in OpenSSL, that is if the program has removed `SSL_MODE_AUTO_RETRY`, and no byte
+    /// of another record was received.
+    fn stops_after_message(&self) -> bool {
+        let repeats = self.settings().mode & MODE_AUTO_RETRY != 0;
+        if repeats || !self.received.borrow().is_empty() {
+            return false;
+        }
+        self.want.set(Want::Read);
+        let input = self.input.borrow().clone();
+        if let Some(bio) = input {
+            bio.set_retry_read();
+        }
+        true
     }
 
     /// Sends the alert of an error, and adds it to the queue.

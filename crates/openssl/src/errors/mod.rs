@@ -161,7 +161,11 @@ pub(crate) fn without_errors<T>(body: impl FnOnce() -> T) -> T {
 /// Adds the entry for an error of a handshake or connection.
 #[track_caller]
 pub(crate) fn push_error(error: Error) {
-    let detail = error.to_string();
+    let detail = match error {
+        // A text that programs and monitors search for.
+        Error::AlertReceived(alert) => format!("SSL alert number {}", alert.0),
+        _ => error.to_string(),
+    };
     match reason_of(error) {
         Some(reason) => push_with(reason, &detail),
         None => push_raw(INTERNAL_ERROR, Some(&detail)),

@@ -48,7 +48,7 @@ without_effect! {
     SSL_CTX_set_srp_username_callback, SSL_CTX_set_srp_verify_param_callback,
     SSL_CTX_set_stateless_cookie_generate_cb, SSL_CTX_set_stateless_cookie_verify_cb,
     SSL_CTX_set_tlsext_max_fragment_length, SSL_CTX_set_tmp_dh_callback,
-    SSL_CTX_use_psk_identity_hint, SSL_SESSION_print, SSL_SESSION_print_fp,
+    SSL_CTX_use_psk_identity_hint,
     SSL_SESSION_print_keylog, SSL_SRP_CTX_free, SSL_SRP_CTX_init, SSL_set_async_callback,
     SSL_set_async_callback_arg, SSL_set_block_padding, SSL_set_debug,
     SSL_set_psk_find_session_callback, SSL_set_psk_server_callback, SSL_set_record_padding_callback,

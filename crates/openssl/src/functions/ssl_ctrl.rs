@@ -9,7 +9,7 @@ use super::{context_ctrl, store, text};
 use crate::ciphers::{groups, schemes};
 use crate::connection::Ssl;
 use crate::connection::hello::Hello;
-use crate::connection::state::Want;
+use crate::connection::state::{Side, Want};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::sys::crypto::CRYPTO_free;
@@ -62,7 +62,14 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         110 => unsafe { raw_suites(ssl, parg) },
         111 => 0,
         // Secure renegotiation, and the extended main secret.
-        76 => ssl.with_info(|info| info.secure_renegotiation.into()).unwrap_or(0),
+        76 => {
+            // In TLS 1.3, no server says so, but clients do.
+            let is_server = ssl.side.get() == Some(Side::Server);
+            let supports = |info: &tercel::ConnectionInfo| {
+                info.secure_renegotiation && (is_server || info.version < ProtocolVersion::TLS1_3)
+            };
+            ssl.with_info(supports).unwrap_or(false).into()
+        }
         122 => ssl.with_info(|info| info.extended_main_secret.into()).unwrap_or(-1),
         33 if larg == 0 => settings.mode.into(),
         50 => c_long::try_from(settings.max_chain).unwrap_or(c_long::MAX),

@@ -91,6 +91,17 @@ impl Bio {
         unsafe { BIO_test_flags(self.as_ptr(), flags) != 0 }
     }
 
+    /// Marks the BIO as one from which has to be read again.
+    pub(crate) fn set_retry_read(&self) {
+        const ALL: c_int =
+            bio::FLAG_READ | bio::FLAG_WRITE | bio::FLAG_IO_SPECIAL | bio::FLAG_SHOULD_RETRY;
+        // SAFETY: the BIO exists.
+        unsafe {
+            bio::BIO_clear_flags(self.as_ptr(), ALL);
+            bio::BIO_set_flags(self.as_ptr(), bio::FLAG_READ | bio::FLAG_SHOULD_RETRY);
+        }
+    }
+
     pub(crate) fn retry_reason(&self) -> c_int {
         // SAFETY: the BIO exists.
         unsafe { BIO_get_retry_reason(self.as_ptr()) }

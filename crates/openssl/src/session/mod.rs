@@ -69,6 +69,9 @@ pub(crate) struct Fields {
     pub(crate) is_sealed: bool,
     /// The peer's certificates (DER), the leaf first.
     pub(crate) peer_chain: Vec<Vec<u8>>,
+    /// Whether the main secret is extended (RFC 7627), or is of TLS 1.3, for which OpenSSL says no.
+    /// `None` for a session from outside.
+    pub(crate) extended_main_secret: Option<bool>,
     /// The program's data in the ticket.
     pub(crate) data: Vec<u8>,
     /// Whether the program has set the time or the lifetime.
@@ -175,6 +178,7 @@ impl Session {
             time: now(),
             timeout,
             protocol: info.alpn.clone().unwrap_or_default(),
+            extended_main_secret: Some(info.extended_main_secret && info.version.0 < 0x0304),
             peer_chain: info.peer_chain().iter().map(|each| each.to_vec()).collect(),
             ..Fields::default()
         }

@@ -74,6 +74,8 @@ unsafe extern "C" {
     pub(crate) fn BIO_set_retry_reason(bio: *mut BIO, reason: c_int);
     pub(crate) fn BIO_copy_next_retry(bio: *mut BIO);
     pub(crate) fn BIO_callback_ctrl(bio: *mut BIO, cmd: c_int, callback: InfoCallback) -> c_long;
+    /// The file is a `FILE` of the C library.
+    pub(crate) fn BIO_new_fp(file: *mut c_void, close: c_int) -> *mut BIO;
     pub(crate) fn BIO_f_buffer() -> *const BIO_METHOD;
     pub(crate) fn BIO_s_connect() -> *const BIO_METHOD;
     pub(crate) fn BIO_meth_new(kind: c_int, name: *const c_char) -> *mut BIO_METHOD;

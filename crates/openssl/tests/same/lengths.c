@@ -12,6 +12,8 @@ enum state {
     PART_OF_A_RECORD,
     ONLY_A_KEY_UPDATE,
     KEY_UPDATE_AND_DATA,
+    NO_AUTO_RETRY,
+    TICKET_NO_AUTO_RETRY,
     CLOSED_BY_PEER,
     DATA_AND_CLOSED,
     CLOSED_BY_BOTH,
@@ -23,7 +25,8 @@ enum state {
 
 static const char *state_names[] = {"not started",         "no side",        "in the handshake", "nothing received",
                                     "one record",          "partly read",    "two records",      "part of a record",
-                                    "only a key update",   "update and data", "closed by the peer", "data and closed",
+                                    "only a key update",   "update and data", "update, no repetition",
+                                    "ticket, no repetition", "closed by the peer", "data and closed",
                                     "closed by both",      "damaged",        "failed",           "end of the transport"};
 
 enum call { READ, PEEK, READ_EX, PEEK_EX, WRITE, WRITE_EX, CALLS };
@@ -59,7 +62,14 @@ static struct pair in_state(int version, enum state state) {
         CHECK(SSL_connect(pair.client) == -1);
         return pair;
     }
+    /* Two would be in one record of Tercel's server. */
+    SSL_set_num_tickets(pair.server, 1);
     CHECK(shake(&pair));
+    if (state == TICKET_NO_AUTO_RETRY) {
+        SSL_clear_mode(pair.client, SSL_MODE_AUTO_RETRY);
+        CHECK(SSL_write(pair.server, "0123456789", 10) == 10);
+        return pair;
+    }
     /* The client has no tickets to read. */
     CHECK(SSL_write(pair.server, "x", 1) == 1 && SSL_read(pair.client, text, 1) == 1);
     switch (state) {
@@ -77,9 +87,12 @@ static struct pair in_state(int version, enum state state) {
         break;
     case ONLY_A_KEY_UPDATE:
     case KEY_UPDATE_AND_DATA:
+    case NO_AUTO_RETRY:
+        if (state == NO_AUTO_RETRY)
+            SSL_clear_mode(pair.client, SSL_MODE_AUTO_RETRY);
         if (version == TLS1_3_VERSION)
             CHECK(SSL_key_update(pair.server, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(pair.server) == 1);
-        if (state == KEY_UPDATE_AND_DATA)
+        if (state != ONLY_A_KEY_UPDATE)
             CHECK(SSL_write(pair.server, "0123456789", 10) == 10);
         break;
     case CLOSED_BY_PEER:
@@ -137,8 +150,8 @@ int main(void) {
                 for (int length = 0; length < 3; length++) {
                     struct pair pair = in_state(versions[i], state);
                     printf("%x, %s, %s of %zu:", versions[i], state_names[state], call_names[call], lengths[length]);
-                    /* Twice: a call leaves the state for the next one. */
-                    for (int turn = 0; turn < 2; turn++) {
+                    /* A call leaves the state for the next one. */
+                    for (int turn = 0; turn < 3; turn++) {
                         size_t count = 77;
                         int result = make(pair.client, call, lengths[length], &count);
                         int error = SSL_get_error(pair.client, result);
