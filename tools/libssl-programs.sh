@@ -730,7 +730,7 @@ s_client_rows() {
 -tls1_2|-tls1_3
 -tls1_3|-tls1_2
 |-no_tls1_3
-|-no_tls1_2
+|-no_tls1_2 -no_tls1_1 -no_tls1
 |-min_protocol TLSv1.3
 |-max_protocol TLSv1.2
 |-CAfile root.pem
@@ -811,7 +811,16 @@ END
 }
 
 try_s_client() {
-    local server client p row=0
+    local server client p row=0 version
+    p=$(port)
+    (cd "$work" && exec openssl s_server -rev -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key \
+        >"$work/server.log" 2>&1) &
+    started+=($!)
+    wait_for "$p"
+    for version in 1_2 1_3; do
+        action openssl "s_client resumes the session of its file, TLS ${version/_/.}" s_client_resumes "$p" "-tls$version"
+    done
+    stop_all
     while IFS='|' read -r server client; do
         row=$((row + 1))
         p=$(port)
@@ -824,6 +833,16 @@ try_s_client() {
         action openssl "s_client, row $row" s_client_is_same "$p" $client
         stop_all
     done < <(s_client_rows)
+}
+
+s_client_resumes() { # PORT FLAG
+    local turn
+    for turn in out in; do
+        { sleep 0.3; printf 'hello\n'; sleep 0.7; } | on openssl s_client -connect "localhost:$1" "$2" -nocommands \
+            "-sess_$turn" "$work/session" >"$work/$turn" 2>&1 || true
+    done
+    cat "$work/in"
+    grep -q '^Reused, TLSv1\.[23]' "$work/in"
 }
 
 s_client_is_same() { # PORT OPTIONS...
@@ -857,9 +876,9 @@ s_client() { # env [VARIABLE] PORT OPTIONS...
     )
     local lines='error:[^:]*:[^:]*:[^:]*:[^:]*'
     if grep -aq olleh "$work/output"; then
-        lines='^(depth=|verify |Verification|    Verify return|New, |Reused, |No ALPN|ALPN protocol|Protocol version:|Ciphersuite:|    (Protocol|Cipher|Keying)|No client certificate|OCSP response: no|Server public key|Peer sign).*|olleh'
+        lines='^(depth=|verify |Verification|    Verify return|New, |Reused, |No ALPN|ALPN protocol|Protocol version:|Ciphersuite:|    (Protocol|Cipher|Keying material: )|No client certificate|OCSP response: no|Server public key|Peer sign).*|olleh'
     fi
-    grep -aoE "$lines" "$work/output" | sed -E 's/^(error:[^:]*:[^:]*:)[^:]*/\1/' || true
+    grep -aoE "$lines" "$work/output" | sed -E -e '/Keying/s/[0-9A-F]{40,}//' -e 's/^(error:[^:]*:[^:]*:)[^:]*/\1/' || true
 }
 
 try_bind() {

@@ -20,6 +20,7 @@ mod properties;
 pub(crate) mod refused;
 pub(crate) mod security;
 pub(crate) mod session;
+pub(crate) mod session_pem;
 pub(crate) mod session_print;
 pub(crate) mod ssl;
 pub(crate) mod ssl_callbacks;

@@ -70,9 +70,8 @@ without_effect! {
 
 without_effect! {
     NOTHING, |what| errors::push_unsupported(what);
-    DTLSv1_listen, OPENSSL_cipher_name, PEM_read_SSL_SESSION, PEM_read_bio_SSL_SESSION,
-    PEM_write_SSL_SESSION, PEM_write_bio_SSL_SESSION, SSL_CTX_add_client_custom_ext,
-    SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
+    DTLSv1_listen, OPENSSL_cipher_name, SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext,
+    SSL_CTX_add_server_custom_ext, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
     SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
     SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key,

@@ -9,6 +9,7 @@ pub(crate) mod crypto;
 pub(crate) mod err;
 pub(crate) mod evp;
 pub(crate) mod hmac;
+pub(crate) mod pem;
 pub(crate) mod stack;
 pub(crate) mod x509;
 

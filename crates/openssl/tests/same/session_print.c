@@ -49,6 +49,15 @@ int main(void) {
         CHECK(shake(&pair) && SSL_write(pair.server, "x", 1) == 1 && SSL_read(pair.client, text, 1) == 1);
         print_without_secrets("client", SSL_get_session(pair.client));
         print_without_secrets("server", SSL_get_session(pair.server));
+        BIO *file = BIO_new(BIO_s_mem());
+        char line[100];
+        printf("PEM: %d\n", PEM_write_bio_SSL_SESSION(file, SSL_get_session(pair.client)));
+        SSL_SESSION *read = PEM_read_bio_SSL_SESSION(file, NULL, NULL, NULL);
+        printf("read: version %x, end %d\n", SSL_SESSION_get_protocol_version(read), BIO_gets(file, line, sizeof line));
+        SSL_SESSION_free(read);
+        printf("nothing to read: %d\n", PEM_read_bio_SSL_SESSION(file, NULL, NULL, NULL) == NULL);
+        ERR_clear_error();
+        BIO_free(file);
         printf("NULL: %d\n", SSL_SESSION_print(SSL_get_rbio(pair.client), NULL));
         /* What a server says in TLS 1.3 depends on the client, and Tercel's does not offer it. */
         printf("secure renegotiation: %ld\n", SSL_get_secure_renegotiation_support(pair.client));
