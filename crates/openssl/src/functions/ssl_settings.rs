@@ -192,7 +192,7 @@ functions! {
     }
     fn SSL_set0_CA_list(ssl: &Ssl; names: *mut Stack) -> () = () => {
         // SAFETY: the caller passes its list on.
-        let own = unsafe { ssl.lent.names.take(names) };
+        let own = unsafe { ssl.lent.own_names.take(names) };
         set_authorities(ssl, (!names.is_null()).then_some(own));
     }
     fn SSL_add_client_CA(ssl: &Ssl; certificate: *mut X509) -> c_int = FAIL => {
