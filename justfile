@@ -349,6 +349,11 @@ startup:
     cargo build --release --locked -p tercel-cli
     tools/startup.sh {{ quote(tercel) }}
 
+# Print the processor time of a process with one handshake, and those of curl and `openssl s_client`.
+first-handshake:
+    cargo build --release --locked -p tercel-cli
+    tools/first-handshake.sh {{ quote(tercel) }}
+
 # Write manual pages, completions and units for packages to `release/package` of the build folder.
 generate:
     cargo build --release --locked -p tercel-cli

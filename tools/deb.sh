@@ -8,6 +8,7 @@ target=$1
 export CARGO_TARGET_DIR=$target
 cargo deb --version >/dev/null 2>&1 || cargo install --locked cargo-deb@3.8.0
 cargo build --release --locked -p tercel-cli
+tools/no-jitter.sh "$target/release/tercel"
 # cargo-deb replaces `target/release` in paths of the assets by the folder of the build.
 tools/generate.sh "$target/release/tercel" "$target/release/package"
 rm -rf "$target/debian"

@@ -13,6 +13,7 @@ profile=${2:-release}
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/$([ "$profile" = dev ] && echo debug || echo "$profile")
 
 cargo rustc --quiet --profile "$profile" -p tercel-openssl --lib --crate-type staticlib
+tools/no-jitter.sh "$built/libtercel_openssl.a"
 # nodelete: the library is not unloaded, because functions of its own run when threads end.
 # --no-undefined-version: each symbol of the list is defined. The last are libcrypto, and the libraries of the system
 # that rustc names for a static library.
