@@ -8,7 +8,7 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side};
 use tercel::error::ConfigError;
 use tercel::pki_types::ServerName;
-use tercel::quic::{Handshake, Version};
+use tercel::quic::{Ended, Handshake, Version};
 use tercel::{ClientConfig, ServerConfig};
 
 use crate::keys::initial_keys;
@@ -166,7 +166,10 @@ impl crypto::ClientConfig for QuicClientConfig {
             Some(offer) => handshake.with_ech(offer.clone()),
             None => handshake,
         };
-        Ok(Box::new(Session::new(handshake, version)))
+        // Quinn has no error for a failed handshake here, and this variant carries a text.
+        let failed =
+            |ended: Ended| ConnectError::InvalidServerName(format!("{server_name}: {ended}"));
+        Ok(Box::new(Session::new(handshake, version).map_err(failed)?))
     }
 }
 
@@ -193,7 +196,8 @@ impl crypto::ServerConfig for QuicServerConfig {
         // Quinn does not call this for a version that `initial_keys` refused.
         let version = supported(version).unwrap_or(Version::V1);
         let handshake = Handshake::server(&self.0, version, encoded(params));
-        Box::new(Session::new(handshake.expect("the configuration was checked"), version))
+        let handshake = handshake.expect("the configuration was checked");
+        Box::new(Session::new(handshake, version).expect("a server begins with the client's data"))
     }
 }
 

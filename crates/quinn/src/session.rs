@@ -139,7 +139,11 @@ impl Output {
 
 impl Session {
     /// Creates a session, which on a client has the first data to send.
-    pub(crate) fn new(handshake: Handshake, version: Version) -> Self {
+    ///
+    /// # Errors
+    /// If a client cannot form its ClientHello. Quinn would send nothing then, so no answer could
+    /// lead to [`crypto::Session::read_handshake`], which returns all later errors.
+    pub(crate) fn new(handshake: Handshake, version: Version) -> Result<Self, Ended> {
         let side = match handshake.side() {
             tercel::Side::Client => Side::Client,
             tercel::Side::Server => Side::Server,
@@ -154,10 +158,9 @@ impl Session {
             has_reported_data: false,
         };
         if side == Side::Client {
-            // An error is returned when quinn passes the server's answer.
-            _ = session.advance();
+            session.advance()?;
         }
-        session
+        Ok(session)
     }
 
     /// Continues the handshake until it needs data.

@@ -138,6 +138,22 @@ fn tickets_are_stored_until_a_flight_of_tickets_is_complete() {
     }
 }
 
+/// A client that cannot form its ClientHello sends nothing, so only `start_session` can say why.
+/// Here, the extensions are longer than 65,535 bytes. RFC 9846 4.2.2
+#[test]
+fn a_handshake_that_cannot_begin_is_an_error_at_once() {
+    let protocols: Vec<_> = (0..255_u8).map(|number| vec![number; 255]).collect();
+    let client = ClientConfig::builder().roots(roots()).alpn(&protocols);
+    let client: Arc<dyn crypto::ClientConfig> =
+        Arc::new(QuicClientConfig::try_from(client.build().unwrap()).unwrap());
+    let parameters = TransportParameters::read(Side::Client, &mut &[][..]).unwrap();
+    let Err(error) = client.start_session(1, &format!("{}.example", "a".repeat(60)), &parameters)
+    else {
+        panic!("the handshake has begun");
+    };
+    assert!(error.to_string().contains("aaaa.example: "), "{error}");
+}
+
 /// Quinn does not pass such a packet. If it did, the packet would be sent without protection.
 #[test]
 #[should_panic(expected = "too short for a sample")]

@@ -39,6 +39,11 @@ pub enum HandshakeError {
     TimedOut(Duration),
     /// The configuration needs an answer for which no function was set. See [`crate::Answers`].
     Unanswered(&'static str),
+    /// The handshake has a time limit, but is not run in a tokio runtime with timers: build the
+    /// runtime with `enable_time`, or set the time limit to `None`.
+    NoTimer,
+    /// [`crate::TlsListener`] is not polled in a tokio runtime, where handshakes are tasks.
+    NoRuntime,
 }
 
 impl fmt::Display for HandshakeError {
@@ -52,6 +57,10 @@ impl fmt::Display for HandshakeError {
             Self::Unanswered(question) => {
                 write!(f, "no answer function is set for the question {question}")
             }
+            Self::NoTimer => f.write_str(
+                "time_limit needs a tokio runtime with timers: use Builder::enable_time, or no limit",
+            ),
+            Self::NoRuntime => f.write_str("TlsListener needs a tokio runtime for its handshakes"),
         }
     }
 }
@@ -62,7 +71,7 @@ impl std::error::Error for HandshakeError {
             Self::Protocol { error, .. } => Some(error),
             #[cfg(feature = "ech")]
             Self::EchRejected { .. } => Some(&tercel::Error::EchRejected),
-            Self::TimedOut(_) | Self::Unanswered(_) => None,
+            Self::TimedOut(_) | Self::Unanswered(_) | Self::NoTimer | Self::NoRuntime => None,
         }
     }
 }
@@ -75,6 +84,7 @@ impl From<HandshakeError> for io::Error {
             HandshakeError::EchRejected { .. } => Self::from(tercel::Error::EchRejected).kind(),
             HandshakeError::TimedOut(_) => io::ErrorKind::TimedOut,
             HandshakeError::Unanswered(_) => io::ErrorKind::InvalidInput,
+            HandshakeError::NoTimer | HandshakeError::NoRuntime => io::ErrorKind::Unsupported,
         };
         Self::new(kind, error)
     }

@@ -9,12 +9,14 @@ use std::time::Duration;
 use tercel::wire::ProtocolVersion;
 use tercel::{Connection, Handshake, Next, ReceiveBuffer, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
 
 use crate::answers::Answers;
 use crate::early_data::EarlyExchange;
 use crate::error::HandshakeError;
 use crate::outgoing::Outgoing;
 use crate::stream::TlsStream;
+use crate::timer::make_timer;
 
 /// Options of a handshake, for both sides.
 #[derive(Clone, Debug)]
@@ -41,7 +43,9 @@ macro_rules! handshake_option_setters {
             }
 
             /// Sets the time limit of a handshake, answers included; `None` for no limit. Default:
-            /// 15 seconds.
+            /// 15 seconds. A limit needs a tokio runtime with timers; in any other executor a
+            /// handshake with a limit fails with
+            /// [`HandshakeError::NoTimer`](crate::HandshakeError::NoTimer).
             #[must_use]
             pub fn time_limit(mut self, limit: Option<std::time::Duration>) -> Self {
                 std::sync::Arc::make_mut(&mut self.options).time_limit = limit;
@@ -80,13 +84,11 @@ pub(crate) async fn complete<T: AsyncRead + AsyncWrite + Unpin>(
     exchange: &mut impl EarlyExchange,
 ) -> io::Result<(TlsStream<T>, usize)> {
     let running = Box::pin(run(side, started, transport, &options.answers, early, exchange));
-    match options.time_limit {
-        None => running.await,
-        Some(time_limit) => match tokio::time::timeout(time_limit, running).await {
-            Ok(result) => result,
-            Err(_) => Err(HandshakeError::TimedOut(time_limit).into()),
-        },
-    }
+    let Some(time_limit) = options.time_limit else { return running.await };
+    let Some(limited) = make_timer(|| timeout(time_limit, running)) else {
+        return Err(HandshakeError::NoTimer.into());
+    };
+    limited.await.unwrap_or_else(|_| Err(HandshakeError::TimedOut(time_limit).into()))
 }
 
 async fn run<T: AsyncRead + AsyncWrite + Unpin>(

@@ -59,6 +59,7 @@
 //! |---|---|
 //! | `error` | [`HandshakeError`] |
 //! | `accept_backoff` | [`AcceptBackoff`] |
+//! | `timer` | timers of the current runtime |
 //! | `pool` | read and write buffers that streams of one thread share |
 //! | `incoming`, `outgoing` | the reading and the writing side of a stream |
 //! | `split` | [`TlsReadHalf`], [`TlsWriteHalf`] |
@@ -85,6 +86,7 @@ mod outgoing;
 mod pool;
 mod split;
 mod stream;
+mod timer;
 
 pub use accept_backoff::AcceptBackoff;
 pub use acceptor::Acceptor;

@@ -10,12 +10,15 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::Sleep;
+use tokio::runtime::Handle;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::sleep;
 
 use crate::accept_backoff::AcceptBackoff;
 use crate::acceptor::Acceptor;
+use crate::error::HandshakeError;
 use crate::stream::TlsStream;
+use crate::timer::make_timer;
 
 /// A source of connected transports, such as a listening socket.
 pub trait Listen {
@@ -95,11 +98,13 @@ pub struct TlsListener<L: Listen = TcpListener> {
     max_handshakes: usize,
     backoff: AcceptBackoff,
     /// The pause after a failed `accept`, during which nothing is accepted.
-    pause: Option<Pin<Box<Sleep>>>,
+    pause: Option<Pause>,
     on_failure: Option<OnFailure<L>>,
 }
 
 type HandshakeResult<L> = (io::Result<TlsStream<<L as Listen>::Transport>>, <L as Listen>::Address);
+
+type Pause = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 type OnFailure<L> = Box<dyn FnMut(AcceptFailure<<L as Listen>::Address>) + Send>;
 
@@ -175,17 +180,15 @@ impl<L: Listen> TlsListener<L> {
 
     /// The next connection whose handshake is complete. Dropping the future loses nothing.
     ///
-    /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// This method needs a tokio runtime, with timers if the acceptor has a time limit. Without
+    /// them each connection is refused and reported: see [`HandshakeError::NoRuntime`] and
+    /// [`HandshakeError::NoTimer`].
     pub async fn accept(&mut self) -> (TlsStream<L::Transport>, L::Address) {
         poll_fn(|context| self.poll_accept(context)).await
     }
 
     /// The poll form of [`Self::accept`]. Handshakes proceed without being polled, but new
     /// connections are accepted only while this method is polled.
-    ///
-    /// # Panics
-    /// As [`Self::accept`].
     pub fn poll_accept(
         &mut self,
         context: &mut Context<'_>,
@@ -211,13 +214,18 @@ impl<L: Listen> TlsListener<L> {
             match ready!(self.listener.poll_accept(context)) {
                 Ok((transport, peer)) => {
                     self.backoff.reset();
+                    let Ok(runtime) = Handle::try_current() else {
+                        let error = HandshakeError::NoRuntime.into();
+                        self.report(AcceptFailure::Handshake { error, peer });
+                        continue;
+                    };
                     let acceptor = self.acceptor.clone();
-                    self.handshakes.spawn(async move { (acceptor.accept(transport).await, peer) });
+                    let handshake = async move { (acceptor.accept(transport).await, peer) };
+                    self.handshakes.spawn_on(handshake, &runtime);
                 }
                 Err(error) => {
                     let retry_in = self.backoff.after(&error);
-                    self.pause =
-                        (!retry_in.is_zero()).then(|| Box::pin(tokio::time::sleep(retry_in)));
+                    self.pause = (!retry_in.is_zero()).then(|| pause(retry_in));
                     self.report(AcceptFailure::Accept { error, retry_in });
                 }
             }
@@ -235,6 +243,21 @@ impl<L: Listen> fmt::Debug for TlsListener<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("TlsListener");
         shown.field("handshakes", &self.handshakes.len()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for this time. A runtime without timers waits in a thread for blocking work. Outside of a
+/// runtime nothing can wait, so other tasks run once before the next attempt.
+fn pause(time: Duration) -> Pause {
+    if let Some(sleep) = make_timer(|| sleep(time)) {
+        return Box::pin(sleep);
+    }
+    match Handle::try_current() {
+        Ok(runtime) => {
+            let waiting = runtime.spawn_blocking(move || std::thread::sleep(time));
+            Box::pin(async { drop(waiting.await) })
+        }
+        Err(_) => Box::pin(yield_now()),
     }
 }
 

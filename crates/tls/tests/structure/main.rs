@@ -133,6 +133,7 @@ const MODULES: [(&str, &[&str]); 13] = [
         &[
             "error",
             "accept_backoff",
+            "timer",
             "pool",
             "incoming",
             "outgoing",

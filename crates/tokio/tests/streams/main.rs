@@ -17,5 +17,6 @@ mod handshakes;
 mod listener;
 mod memory;
 mod post_handshake_auth;
+mod runtimes;
 mod support;
 mod unresponsive_peers;
