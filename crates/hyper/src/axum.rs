@@ -16,7 +16,7 @@ impl Listener for HttpsListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        self.tls.accept().await
+        Self::accept(self).await
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {

@@ -252,16 +252,14 @@ where
                 let again = (ech.clone)(&self.transport);
                 let first = self.transport.call(uri.clone());
                 let connecting = connect_with_ech(tls, (name, offer), first, again, uri);
-                return Box::pin(async move {
-                    Ok(MaybeHttpsStream::Https(TokioIo::new(connecting.await?)))
-                });
+                return Box::pin(async move { Ok(MaybeHttpsStream::https(connecting.await?)) });
             }
         }
         let connecting = self.transport.call(uri);
         Box::pin(async move {
             let transport = connecting.await.map_err(Into::into)?;
             let stream = tls.connect(name, TokioIo::new(transport)).await?;
-            Ok(MaybeHttpsStream::Https(TokioIo::new(stream)))
+            Ok(MaybeHttpsStream::https(stream))
         })
     }
 }

@@ -54,6 +54,14 @@ impl<T: Read + Write + Unpin> Read for MaybeHttpsStream<T> {
     }
 }
 
+impl<T> MaybeHttpsStream<T> {
+    /// A TLS connection, whose shutdown waits for the server so that the last request arrives.
+    pub(crate) fn https(mut stream: TlsStream<TokioIo<T>>) -> Self {
+        stream.set_shutdown_waits(true);
+        Self::Https(TokioIo::new(stream))
+    }
+}
+
 impl<T: Read + Write + Unpin> MaybeHttpsStream<T> {
     /// The writing side of either variant.
     fn writer(self: Pin<&mut Self>) -> Pin<&mut (dyn Write + '_)> {

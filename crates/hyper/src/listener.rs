@@ -1,6 +1,7 @@
 //! The listener of HTTP servers.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -39,7 +40,10 @@ impl<L: Listen> HttpsListener<L> {
         Self { tls }
     }
 
-    /// The next connection whose handshake is complete, with the address of its client.
+    /// The next connection whose handshake is complete, with the address of its client. A shutdown
+    /// of the stream waits for the client for a limited time, as [`TlsStream::close`] does, so that
+    /// an answer arrives although the rest of a request was not read;
+    /// [`TlsStream::set_shutdown_waits`] changes that.
     ///
     /// ```no_run
     /// use http_body_util::Full;
@@ -61,7 +65,7 @@ impl<L: Listen> HttpsListener<L> {
     /// # }
     /// ```
     pub async fn accept(&mut self) -> (TlsStream<L::Transport>, L::Address) {
-        self.tls.accept().await
+        poll_fn(|context| self.poll_accept(context)).await
     }
 
     /// As [`Self::accept`], for implementations of futures and streams.
@@ -69,7 +73,10 @@ impl<L: Listen> HttpsListener<L> {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<(TlsStream<L::Transport>, L::Address)> {
-        self.tls.poll_accept(context)
+        self.tls.poll_accept(context).map(|(mut stream, peer)| {
+            stream.set_shutdown_waits(true);
+            (stream, peer)
+        })
     }
 
     /// The source of connections, such as the [`TcpListener`].

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ConnectInfo as Extract;
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::{StatusCode, Version};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
@@ -148,6 +148,35 @@ async fn alpn_decides_on_the_version_of_http() {
         assert_eq!(alpn.is_none(), offer.is_empty());
         assert_eq!(alpn.as_deref() == Some(b"h2"), version == Version::HTTP_2);
     }
+}
+
+/// Unread input, such as the rest of a request, must not reset the connection.
+#[tokio::test]
+async fn an_answer_arrives_although_the_request_is_not_read() {
+    const ANSWER: usize = 1 << 20;
+    let authority = Authority::new();
+    let config = authority.server().build().unwrap();
+    let listener = HttpsListener::bind("127.0.0.1:0", config).await.unwrap();
+    let address = listener.get_ref().local_addr().unwrap();
+    let app = Router::new().route("/", post(async || vec![7; ANSWER]));
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let config = authority.client().alpn(&["http/1.1"]).build().unwrap();
+    let transport = TcpStream::connect(address).await.unwrap();
+    let name = "localhost".try_into().unwrap();
+    let mut stream = Connector::new(config).connect(name, transport).await.unwrap();
+    let head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    stream.write_all(&[7; 256 * 1024]).await.unwrap();
+    // A slow reader, so that the server ends while its answer is in transit.
+    let (mut answer, mut part) = (Vec::new(), vec![0; 64 * 1024]);
+    loop {
+        match stream.read(&mut part).await.unwrap() {
+            0 => break,
+            count => answer.extend_from_slice(&part[..count]),
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(answer.len() > ANSWER, "{} bytes", answer.len());
 }
 
 #[tokio::test]

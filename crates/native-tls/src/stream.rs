@@ -86,13 +86,14 @@ impl<S: Read + Write> TlsStream<S> {
         Ok(self.stream.connection().info.alpn.clone())
     }
 
-    /// Sends close_notify. The peer's data can still be read. If the transport would block, the
+    /// Sends close_notify. The peer's data can still be read: read until the end before the stream
+    /// is dropped, since unread data may reset the connection and discard what was written. If the transport would block, the
     /// call has to be repeated; after a success a repetition has no effect.
     ///
     /// # Errors
     /// The errors of the transport.
     pub fn shutdown(&mut self) -> io::Result<()> {
-        self.stream.close()
+        self.stream.close_now()
     }
 }
 

@@ -178,6 +178,11 @@ pub mod server {
     pub use crate::connection::post_handshake_auth::server::ClientCertificate;
 }
 
+/// The end of a connection over a transport: the limits of a close, and what it requires.
+pub mod closing {
+    pub use crate::io::drain::{HalfClose, MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
+}
+
 /// Certificates: credentials and their selection, verification of peers, certificate compression.
 pub mod certificates {
     #[cfg(feature = "brotli")]

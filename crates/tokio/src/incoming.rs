@@ -164,6 +164,47 @@ impl Incoming {
         }
     }
 
+    /// Discards received data until the peer closes or `left` bytes were received. An error of the
+    /// transport, an alert, and records that are not valid end the wait, too.
+    pub(crate) fn poll_discard<T: AsyncRead + Unpin>(
+        &mut self,
+        receiver: &mut Receiver,
+        transport: &mut T,
+        context: &mut Context<'_>,
+        left: &mut usize,
+    ) -> Poll<()> {
+        self.plaintext = Vec::new();
+        self.consumed = 0;
+        loop {
+            let mut received = self.received.take().unwrap_or_else(pool::take_received);
+            let has_closed = loop {
+                match receiver.open(&mut received) {
+                    Ok(Opened::Data(data)) => tercel_crypto::wipe(data),
+                    Ok(Opened::More) => break false,
+                    Ok(Opened::Closed) | Err(_) => break true,
+                    Ok(_) => {}
+                }
+            };
+            if has_closed || *left == 0 {
+                self.keep_or_return(received);
+                return Poll::Ready(());
+            }
+            let mut spare = ReadBuf::new(received.spare());
+            let polled = Pin::new(&mut *transport).poll_read(context, &mut spare);
+            let count = spare.filled().len();
+            received.filled(count);
+            *left = left.saturating_sub(count);
+            if polled.is_pending() {
+                self.shrink_to_unread(received);
+                return Poll::Pending;
+            }
+            self.keep_or_return(received);
+            if count == 0 {
+                return Poll::Ready(());
+            }
+        }
+    }
+
     /// Opens records into `out` while a complete record is available and fits.
     fn open(
         &mut self,

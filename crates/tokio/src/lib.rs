@@ -32,9 +32,11 @@
 //!
 //! - **Cancellation.** Dropping an `accept` or `connect` closes the transport. Dropping a read,
 //!   write, flush or shutdown loses nothing: call it again.
-//! - **Closing.** `close`, like `shutdown`, sends close_notify, so that the peer can distinguish
-//!   the end of the data from a truncation. A read returns 0 bytes after the peer's close_notify,
-//!   and an error if the transport closes without it.
+//! - **Closing.** `close` sends close_notify, so that the peer can distinguish the end of the data
+//!   from a truncation, and waits for a limited time until the peer closes, so that nothing written
+//!   is lost. `shutdown` does not wait, and a drop without either is an abort: see
+//!   [`TlsStream::close`]. A read returns 0 bytes after the peer's close_notify, and an error if
+//!   the transport closes without it.
 //! - **Memory.** An idle stream holds no buffers: a stream takes buffers from a pool of the thread
 //!   while data moves. Partial records are kept in buffers of their own size.
 //! - **Two tasks.** [`TlsStream::into_split`] returns halves that share no lock, for transports

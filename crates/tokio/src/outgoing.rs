@@ -29,6 +29,8 @@ pub(crate) struct Outgoing {
     urgent: bool,
     /// Whether close_notify was appended.
     closing: bool,
+    /// Whether a shutdown of the stream waits for the peer, as a close does.
+    pub(crate) shutdown_waits: bool,
     /// Whether up to [`pool::LONG_PIECE`] bytes are sealed at once, because the transport has taken
     /// all records of the last write. Fewer and longer writes to a socket take less time, but a
     /// transport that blocks holds their records.

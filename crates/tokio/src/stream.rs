@@ -4,17 +4,20 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tercel::{
     Connection, ConnectionInfo, ReceiveBuffer,
+    closing::{MAX_DRAIN_TIME, MAX_DRAINED_BYTES},
     server::{ClientAuth, ClientCertificate},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
+use crate::timer::make_timer;
 
 /// A TLS stream over an asynchronous transport.
 ///
@@ -23,6 +26,11 @@ use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 /// client that offers post-handshake authentication answers certificate requests while it reads,
 /// with the credentials of its configuration, but without asking questions. Small writes are sent
 /// at once: combine them in a vectored write, or use a `BufWriter`.
+///
+/// [`Self::close`] delivers what was written. Dropping a stream without it is an abort: the peer
+/// gets no close_notify, and if received bytes are unread, the operating system may reset the
+/// connection and discard data that was written before. The same holds after
+/// [`AsyncWriteExt::shutdown`](tokio::io::AsyncWriteExt::shutdown), which is [`Self::close_now`].
 ///
 /// ```
 /// use tercel_tokio::TlsStream;
@@ -46,6 +54,16 @@ pub struct TlsStream<T> {
     incoming: Incoming,
     outgoing: Outgoing,
     early_data: Vec<u8>,
+    /// The state of [`Self::close`], after the writing side was closed.
+    drain: Option<Box<Drain>>,
+}
+
+/// What is left of the limits of a close.
+struct Drain {
+    bytes: usize,
+    /// `None` in a runtime without timers.
+    timer: Option<Pin<Box<Sleep>>>,
+    has_ended: bool,
 }
 
 impl<T> TlsStream<T> {
@@ -59,6 +77,7 @@ impl<T> TlsStream<T> {
             incoming: Incoming::new(received),
             outgoing: Outgoing::default(),
             early_data: Vec::new(),
+            drain: None,
         }
     }
 
@@ -106,17 +125,77 @@ impl<T> TlsStream<T> {
         &mut self.transport
     }
 
-    /// Sends buffered data and close_notify, and closes the transport for writing, like
-    /// [`AsyncWriteExt::shutdown`](tokio::io::AsyncWriteExt::shutdown). Reading continues until the
-    /// peer closes too.
+    /// Closes the connection so that the peer receives all that was written: sends buffered data
+    /// and close_notify, closes the transport for writing, and discards received data until the
+    /// peer closes, but for at most [`MAX_DRAIN_TIME`] and [`MAX_DRAINED_BYTES`]. RFC 9846 6.1
+    ///
+    /// Read the peer's data before this call; later reads fail. To close without waiting, or to
+    /// read afterwards, use [`Self::close_now`]. In a runtime without timers, only data that has
+    /// already arrived is discarded.
     ///
     /// # Errors
-    /// Errors of the transport.
+    /// Errors of the transport while sending. An error while waiting for the peer only ends the
+    /// wait.
     pub async fn close(&mut self) -> io::Result<()>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        poll_fn(|context| Pin::new(&mut *self).poll_shutdown(context)).await
+        poll_fn(|context| self.poll_close(context)).await
+    }
+
+    /// Sends buffered data and close_notify, and closes the transport for writing, without waiting
+    /// for the peer. Reading continues until the peer closes too.
+    ///
+    /// If the transport is a socket and is dropped with received bytes unread, the operating system
+    /// may reset the connection, and data that was written before may be lost. Read until the end
+    /// first, or use [`Self::close`].
+    ///
+    /// # Errors
+    /// Errors of the transport.
+    pub async fn close_now(&mut self) -> io::Result<()>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        poll_fn(|context| self.poll_close_now(context)).await
+    }
+
+    /// Sets whether [`AsyncWrite::poll_shutdown`] waits for the peer like [`Self::close`]. Default:
+    /// off; it is [`Self::close_now`]. This is for servers and clients that shut a stream down and
+    /// drop it, such as those of hyper. One task has to read and to shut down.
+    pub fn set_shutdown_waits(&mut self, on: bool) {
+        self.outgoing.shutdown_waits = on;
+    }
+
+    fn poll_close_now(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>
+    where
+        T: AsyncWrite + Unpin,
+    {
+        let Self { transport, connection, outgoing, .. } = self;
+        outgoing.poll_shutdown(&mut connection.sender, transport, context)
+    }
+
+    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>
+    where
+        T: AsyncRead + AsyncWrite + Unpin,
+    {
+        if self.drain.is_none() {
+            ready!(self.poll_close_now(context))?;
+        }
+        let Self { transport, connection, incoming, drain, .. } = self;
+        let drain = drain.get_or_insert_with(|| {
+            let timer = make_timer(|| Box::pin(sleep(MAX_DRAIN_TIME)));
+            Box::new(Drain { bytes: MAX_DRAINED_BYTES, timer, has_ended: false })
+        });
+        if !drain.has_ended {
+            let receiver = &mut connection.receiver;
+            let polled = incoming.poll_discard(receiver, transport, context, &mut drain.bytes);
+            if let (true, Some(timer)) = (polled.is_pending(), &mut drain.timer) {
+                ready!(timer.as_mut().poll(context));
+            }
+            drain.has_ended = true;
+            drain.timer = None;
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Server: takes the accepted early data, which is not part of the data that is read. An
@@ -193,7 +272,8 @@ impl<T> TlsStream<T> {
     /// this call, which drops it.
     ///
     /// Replies that a read causes (to a key update, or an alert) are sent by the writing half, with
-    /// its next write, flush or shutdown. After this call, a client cannot answer a server's
+    /// its next write, flush or shutdown. A shutdown does not wait for the peer: before the halves
+    /// are dropped, read until the end. After this call, a client cannot answer a server's
     /// request for a certificate after the handshake. Such a request ends reading with
     /// [`io::ErrorKind::Unsupported`].
     #[must_use]
@@ -217,6 +297,10 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<T> {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.drain.is_some() {
+            // Data was discarded, so a read must not look like the end of the peer's data.
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        }
         let Self { transport, connection, incoming, outgoing, .. } = self.get_mut();
         let Connection { sender, receiver, .. } = connection;
         incoming.poll_read(receiver, transport, context, out, |transport, context, requests| {
@@ -256,8 +340,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { transport, connection, outgoing, .. } = self.get_mut();
-        outgoing.poll_shutdown(&mut connection.sender, transport, context)
+        let this = self.get_mut();
+        if this.outgoing.shutdown_waits {
+            this.poll_close(context)
+        } else {
+            this.poll_close_now(context)
+        }
     }
 }
 

@@ -74,7 +74,7 @@ fn answer(bytes: &'static [u8], closes: bool) -> Outcome {
         let _ = stream.write_all(bytes);
         let _ = stream.flush();
         if closes {
-            let _ = stream.close();
+            let _ = stream.close_now();
         }
         let _ = stream.read(&mut [0; 1]);
         String::from_utf8(head).unwrap()

@@ -88,7 +88,7 @@ fn serve(
         let mut stream = Handshake::server(config).complete(&socket).unwrap();
         stream.write_all(text).unwrap();
         stream.flush().unwrap();
-        stream.close().unwrap();
+        stream.close_now().unwrap();
         // The client's close_notify, so that the connection does not end with a reset.
         let _ = stream.read(&mut [0; 1]);
     })

@@ -1,6 +1,8 @@
 //! Handshakes and connections over a blocking transport.
 //!
-//! `complete` runs a handshake; [`stream`] provides the connection as `Read` and `Write`.
+//! `complete` runs a handshake; [`stream`] provides the connection as `Read` and `Write`; [`drain`]
+//! is about its end.
 
 mod complete;
+pub(crate) mod drain;
 pub(crate) mod stream;

@@ -1,8 +1,10 @@
 //! [`Stream`]: a connection over a blocking transport, with `Read` and `Write`.
 
 use core::fmt;
+use core::time::Duration;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
 use pki_types::ServerName;
 
@@ -16,6 +18,7 @@ use crate::connection::post_handshake_auth::server::ClientCertificate;
 use crate::connection::receiver::{Filled, Opened};
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::Handshake;
+use crate::io::drain::{HalfClose, MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
 use crate::record::limits;
 
 /// A TLS connection over a blocking transport.
@@ -24,7 +27,11 @@ use crate::record::limits;
 /// `read` returns [`io::ErrorKind::UnexpectedEof`], unless the configuration tolerates truncation.
 ///
 /// If the transport would block or times out while writing, the next `write` or `flush` sends the
-/// remaining bytes. [`Self::close`] has to be called again in that case.
+/// remaining bytes. [`Self::close`] and [`Self::close_now`] have to be called again in that case.
+///
+/// [`Self::close`] delivers what was written. Dropping a stream without it is an abort: the peer
+/// gets no close_notify, and if received bytes are unread, the operating system may reset the
+/// connection and discard data that was written before.
 ///
 /// A client that offers post-handshake authentication answers certificate requests while it reads,
 /// with the credentials of its configuration. If the credentials are [`crate::Policy::Ask`], `read`
@@ -55,6 +62,14 @@ pub struct Stream<T> {
     sealed: Vec<u8>,
     /// Server: answers to certificate requests that the caller has not taken yet.
     certificates: Vec<ClientCertificate>,
+    /// The state of [`Self::close`], after the writing side was closed.
+    drain: Option<Box<Drain>>,
+}
+
+/// What is left of the limits of a close.
+struct Drain {
+    bytes: usize,
+    deadline: Instant,
 }
 
 impl<T: Read + Write> Stream<T> {
@@ -93,6 +108,7 @@ impl<T: Read + Write> Stream<T> {
             taken: 0,
             sealed: Vec::new(),
             certificates: Vec::new(),
+            drain: None,
         }
     }
 
@@ -109,12 +125,16 @@ impl<T: Read + Write> Stream<T> {
         stream
     }
 
-    /// Sends close_notify and flushes. The peer's data can still be read until the peer closes too.
-    /// RFC 9846 6.1
+    /// Sends close_notify and flushes, without waiting for the peer. The peer's data can still be
+    /// read until the peer closes too. RFC 9846 6.1
+    ///
+    /// If the transport is a socket and is dropped with received bytes unread, the operating system
+    /// may reset the connection, and data that was written before may be lost. Read until the end
+    /// first, or use [`Self::close`].
     ///
     /// # Errors
     /// The errors of the transport.
-    pub fn close(&mut self) -> io::Result<()> {
+    pub fn close_now(&mut self) -> io::Result<()> {
         self.connection.sender.close(&mut self.sealed).map_err(to_io)?;
         self.send_sealed()?;
         self.transport.flush()
@@ -274,6 +294,73 @@ impl<T: Read + Write> Stream<T> {
     }
 }
 
+impl<T: HalfClose> Stream<T> {
+    /// Closes the connection so that the peer receives all that was written: sends close_notify,
+    /// closes the writing side of the transport, and discards received data until the peer closes,
+    /// but for at most [`MAX_DRAIN_TIME`] and [`MAX_DRAINED_BYTES`]. RFC 9846 6.1
+    ///
+    /// Read the peer's data before this call; later reads fail. To close without waiting, or to
+    /// read afterwards, use [`Self::close_now`].
+    ///
+    /// If the transport is in non-blocking mode, [`io::ErrorKind::WouldBlock`] is returned until
+    /// the peer has closed or a limit is reached: call this method again when there is input, and
+    /// after [`MAX_DRAIN_TIME`].
+    ///
+    /// # Errors
+    /// The errors of the transport while sending. An error while waiting for the peer only ends the
+    /// wait.
+    pub fn close(&mut self) -> io::Result<()> {
+        if self.drain.is_none() {
+            self.close_now()?;
+            match self.transport.close_write() {
+                // The peer has closed already.
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+                closed => closed?,
+            }
+            let now = Instant::now();
+            let deadline = now.checked_add(MAX_DRAIN_TIME).unwrap_or(now);
+            self.drain = Some(Box::new(Drain { bytes: MAX_DRAINED_BYTES, deadline }));
+            self.opened = Vec::new();
+            self.taken = 0;
+        }
+        while !self.is_drained() {
+            let Some(drain) = &mut self.drain else { break };
+            let left = drain.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || drain.bytes == 0 {
+                break;
+            }
+            // A read that ends by this limit ends after the deadline.
+            if self.transport.limit_reads(left.saturating_add(TIMER_STEP)).is_err() {
+                break;
+            }
+            match self.received.read_from(&mut self.transport) {
+                Ok(count) if count > 0 => drain.bytes = drain.bytes.saturating_sub(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_temporary(&error) && Instant::now() < drain.deadline => {
+                    return Err(error);
+                }
+                Ok(_) | Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Discards received records. Returns whether the peer has closed, or sent an alert or records
+    /// that are not valid.
+    fn is_drained(&mut self) -> bool {
+        loop {
+            match self.connection.receiver.open(&mut self.received) {
+                Ok(Opened::More) => return false,
+                Ok(Opened::Closed) | Err(_) => return true,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// A time above the resolution of timeouts of sockets.
+const TIMER_STEP: Duration = Duration::from_millis(10);
+
 impl<T> Stream<T> {
     /// Returns the connection.
     #[must_use]
@@ -309,6 +396,7 @@ impl<T> Stream<T> {
             taken: self.taken,
             sealed: self.sealed,
             certificates: self.certificates,
+            drain: self.drain,
         }
     }
 
@@ -343,6 +431,10 @@ impl<T: Read + Write> Read for Stream<T> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);
+        }
+        if self.drain.is_some() {
+            // Data was discarded, so a read must not look like the end of the peer's data.
+            return Err(io::ErrorKind::NotConnected.into());
         }
         loop {
             if !self.opened.is_empty() {

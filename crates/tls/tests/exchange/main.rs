@@ -10,6 +10,7 @@ mod application_session_stores;
 mod certificates;
 mod client_store_updates;
 mod close_notify;
+mod closing;
 mod combinations;
 mod compression;
 mod config_errors;

@@ -65,7 +65,7 @@ fn connect_and_accept_run_a_whole_handshake() {
         connected.read_exact(&mut read).unwrap();
         assert_eq!(&read, b"from the server");
         connected.write_all(b"from the client").unwrap();
-        connected.close().unwrap();
+        connected.close_now().unwrap();
         let mut rest = Vec::new();
         accepted.read_to_end(&mut rest).unwrap();
         assert_eq!(rest, b"from the client");

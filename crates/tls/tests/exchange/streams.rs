@@ -28,11 +28,11 @@ fn an_echo_over_sockets() {
             let mut data = Vec::new();
             stream.read_to_end(&mut data).unwrap();
             stream.write_all(&data).ok();
-            stream.close().ok();
+            stream.close_now().ok();
             data
         });
         stream.write_all(&data).unwrap();
-        stream.close().unwrap();
+        stream.close_now().unwrap();
         assert!(echo.join().unwrap() == data);
         let mut echoed = Vec::new();
         let end = stream.read_to_end(&mut echoed);
@@ -74,7 +74,7 @@ fn small_reads_get_everything() {
     for version in BOTH_VERSIONS {
         let (mut stream, sent) = connect(version, |mut stream| {
             stream.write_all(&[7; 5000]).unwrap();
-            stream.close().unwrap();
+            stream.close_now().unwrap();
         });
         let (mut count, mut out) = (0, [0; 3]);
         loop {

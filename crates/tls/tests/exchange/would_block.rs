@@ -141,7 +141,7 @@ fn talk<'e>(from: &mut Stream<&'e End>, to: &mut Stream<&'e End>, data: &[u8]) {
 }
 
 fn close(stream: &mut Stream<&End>) {
-    while unless_it_blocks(stream.close()).map(Result::unwrap).is_none() {}
+    while unless_it_blocks(stream.close_now()).map(Result::unwrap).is_none() {}
 }
 
 /// Makes a connection: handshake, data in both directions, and an orderly end.

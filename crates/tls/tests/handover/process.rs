@@ -129,8 +129,8 @@ pub(crate) fn run_other_process(side: &str) {
     }
     stream.write_all(rest).unwrap();
     stream.write_all(&exported).unwrap();
-    stream.close().unwrap();
     // Dropping a socket with unread bytes would discard the last data.
+    stream.close_now().unwrap();
     assert_eq!(stream.read(&mut data).unwrap(), 0, "the peer ends in order");
 }
 

@@ -3,6 +3,7 @@
 
 mod answers;
 mod cancellation;
+mod closing;
 mod data;
 mod early;
 mod early_exchange;

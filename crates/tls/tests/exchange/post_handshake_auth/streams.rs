@@ -45,7 +45,7 @@ fn over_sockets(client: &Arc<ClientConfig>, demand: ClientAuth) -> ClientCertifi
         stream.read_exact(&mut line).unwrap();
         assert_eq!(&line, b"second");
         stream.write_all(b"known").unwrap();
-        stream.close().unwrap();
+        stream.close_now().unwrap();
         answer
     });
     let transport = TcpStream::connect(address).unwrap();
@@ -81,7 +81,7 @@ fn a_stream_does_not_wait_for_a_closed_peer() {
     let config = offering_client().build().unwrap();
     let mut stream =
         Handshake::client(config, NAME.try_into().unwrap()).complete(transport).unwrap();
-    stream.close().unwrap();
+    stream.close_now().unwrap();
     // The request arrives after the client's close_notify. It cannot be answered, and is not an
     // error.
     let mut rest = Vec::new();
