@@ -98,7 +98,7 @@ int main(int count, char **arguments) {
             need(tercel_connection_close(connection, output), "close");
             send_all(socket, output);
         }
-        close(socket);
+        close_socket(socket);
         tercel_connection_free(connection);
         tercel_input_free(input);
         tercel_output_free(output);

@@ -52,7 +52,7 @@ int main(int count, char **arguments) {
         need(tercel_connection_close(connection, output), "close");
         send_all(socket, output);
     }
-    close(socket);
+    close_socket(socket);
     tercel_handshake_free(hello);
     int trusted = connection != NULL;
     tercel_connection_free(connection);

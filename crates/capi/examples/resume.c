@@ -87,7 +87,7 @@ static void exchange(const tercel_config *config, const char *name, uint16_t por
            early == TERCEL_EARLY_DATA_ACCEPTED ? "accepted" : "not accepted", (int)got, answer);
     need(tercel_connection_close(connection, output), "close");
     send_all(socket, output);
-    close(socket);
+    close_socket(socket);
     tercel_connection_free(connection);
     tercel_input_free(input);
     tercel_output_free(output);
