@@ -4,5 +4,6 @@
 pub(crate) mod buffer;
 pub(crate) mod coalesce;
 pub(crate) mod flow;
+pub(crate) mod lingering_close;
 pub(crate) mod passthrough;
 pub(crate) mod proxied_connection;

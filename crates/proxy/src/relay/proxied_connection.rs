@@ -22,6 +22,7 @@ use crate::backend::endpoint::BackendStream;
 use crate::relay::buffer::with_buffer;
 use crate::relay::coalesce::{self, Coalescer};
 use crate::relay::flow::{Flow, RelayStatus, poll_both};
+use crate::relay::lingering_close;
 use crate::worker::connection_limits::Permit;
 use crate::worker::idle_timer::{IdleTimer, TimerEvent};
 use crate::worker::{Drain, WorkerContext};
@@ -156,15 +157,9 @@ impl ProxiedConnection {
         }
     }
 
-    /// Sends close_notify and waits briefly for the client to close. Closing a socket with unread
-    /// data would reset the connection, and sent data could be lost.
+    /// Sends close_notify and waits briefly for the client to close.
     pub(crate) async fn close_client(&mut self) {
-        let closing = async {
-            self.client.shutdown().await?;
-            self.wait_for_client_close().await
-        };
-        // The wait is limited, because a client may not read.
-        if let Ok(Err(error)) = timeout(CLOSE_TIMEOUT, Box::pin(closing)).await {
+        if let Err(error) = lingering_close::close(&mut self.client).await {
             self.worker.shard.client_failed(&error);
         }
     }
