@@ -190,6 +190,12 @@ impl VerifyPeer for Application {
         true
     }
 
+    /// All connections of a test have the same rules. Whether they apply to resumed sessions is an
+    /// option of the tests.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        Some(*b"the rules of the test's options ")
+    }
+
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         if !self.options.expect.ocsp_response.is_empty() && identity.ocsp_response.is_none() {
             self.add_fault("the OCSP response is missing when the peer is verified".to_owned());

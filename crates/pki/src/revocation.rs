@@ -6,6 +6,7 @@
 use std::fmt;
 
 use pki_types::CertificateRevocationListDer;
+use tercel_crypto::{Hash, HashAlgorithm};
 use webpki::{
     CertRevocationList, ExpirationPolicy, OwnedCertRevocationList, RevocationCheckDepth,
     RevocationOptions, RevocationOptionsBuilder, UnknownStatusPolicy,
@@ -39,6 +40,8 @@ impl std::error::Error for UnreadableCrl {}
 #[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<CertRevocationList<'static>>,
+    /// The digest of each list.
+    digests: Vec<Vec<u8>>,
     pub(crate) policy: RevocationPolicy,
 }
 
@@ -59,7 +62,13 @@ impl Revocation {
     ) -> Result<(), UnreadableCrl> {
         let list = OwnedCertRevocationList::from_der(crl).map_err(|_| UnreadableCrl)?;
         self.lists.push(list.into());
+        self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
         Ok(())
+    }
+
+    /// The digests of the lists, in order.
+    pub(crate) fn digests(&self) -> &[Vec<u8>] {
+        &self.digests
     }
 
     /// References to the lists, for [`Self::options`]. Without lists, nothing is allocated.

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
+use tercel_crypto::{Hash, HashAlgorithm, KeyKind, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
@@ -137,6 +137,29 @@ impl ChainVerifier {
     #[must_use]
     pub fn roots(&self) -> &Arc<Roots> {
         &self.roots
+    }
+
+    /// A digest of all settings that decide which chains are accepted: the roots, the pins, the
+    /// revocation lists and their policy, the policy for OCSP responses, and the algorithms.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Hash::new(HashAlgorithm::Sha256);
+        let mut add = |part: &[u8]| {
+            hash.update(&part.len().to_be_bytes());
+            hash.update(part);
+        };
+        add(&self.roots.fingerprint());
+        let policies = (self.ocsp, self.revocation.policy, self.check_anchor_validity);
+        add(format!("{policies:?}").as_bytes());
+        add(&self.pins.len().to_be_bytes());
+        self.pins.iter().for_each(|pin| add(pin));
+        add(&self.revocation.digests().len().to_be_bytes());
+        self.revocation.digests().iter().for_each(|list| add(list));
+        for algorithm in &self.algorithms {
+            add(&algorithm.public_key_alg_id());
+            add(&algorithm.signature_alg_id());
+        }
+        hash.finish().first_chunk().copied().unwrap_or_default()
     }
 
     /// The signature algorithms of certificates, the preferred first, without duplicates.

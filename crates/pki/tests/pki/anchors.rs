@@ -230,7 +230,7 @@ fn an_issuer_needs_the_key_usage_to_certify() {
     }
 }
 
-/// Another path may be valid: path building goes on after a refused one.
+/// Another path may be valid: path building continues after a refused one.
 #[test]
 fn a_refused_path_does_not_hide_a_valid_one() {
     let pki = Pki::new();

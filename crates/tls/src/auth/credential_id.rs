@@ -46,6 +46,11 @@ impl CredentialId {
         Self { leaf: digest(key), names: None }
     }
 
+    /// Returns the digest of the leaf certificate or raw public key.
+    pub(crate) fn leaf(&self) -> &[u8] {
+        &self.leaf
+    }
+
     /// Returns the digest to store in a session. If the client sent a server name, the result is
     /// the digest of the leaf. Otherwise it is the digest of the leaf's names, if the leaf has
     /// names.

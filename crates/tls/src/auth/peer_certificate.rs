@@ -67,6 +67,7 @@ impl PeerCertificate {
             ocsp_response: self.ocsp_response.as_deref(),
             signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
             now,
+            resumed: false,
         }
     }
 }

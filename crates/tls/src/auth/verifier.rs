@@ -9,14 +9,13 @@ use tercel_wire::CertificateType;
 use super::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
+use crate::resumption::parts_hash::PartsHash;
 use crate::side::Side;
 
 /// A verifier of certificate chains. It accepts a chain that ends in a trusted root and has the key
 /// usage of the peer's side. A server's chain must also be valid for the server's name.
 pub struct ChainPolicy {
     verifier: ChainVerifier,
-    /// Whether the roots are the only setting of the verifier.
-    roots_only: bool,
     // The authorities and the fingerprint are computed on first use: clients send no authorities,
     // and only resumption needs the fingerprint.
     authorities: OnceLock<Vec<Vec<u8>>>,
@@ -30,9 +29,7 @@ impl ChainPolicy {
     /// [`ConfigError::NoTrustConfigured`] if there is no root.
     pub fn new(roots: Roots) -> Result<Self, ConfigError> {
         let verifier = ChainVerifier::builder(Arc::new(roots)).build();
-        let policy =
-            verifier.map(Self::with_verifier).map_err(|_| ConfigError::NoTrustConfigured)?;
-        Ok(Self { roots_only: true, ..policy })
+        verifier.map(Self::with_verifier).map_err(|_| ConfigError::NoTrustConfigured)
     }
 
     /// Creates a verifier from a [`ChainVerifier`], which has further settings: revocation lists,
@@ -56,7 +53,7 @@ impl ChainPolicy {
     #[must_use]
     pub fn with_verifier(verifier: ChainVerifier) -> Self {
         let (authorities, fingerprint) = (OnceLock::new(), OnceLock::new());
-        Self { verifier, roots_only: false, authorities, fingerprint }
+        Self { verifier, authorities, fingerprint }
     }
 }
 
@@ -79,8 +76,7 @@ impl VerifyPeer for ChainPolicy {
     }
 
     fn fingerprint(&self) -> Option<[u8; 32]> {
-        let of_roots = || self.verifier.roots().fingerprint();
-        self.roots_only.then(|| *self.fingerprint.get_or_init(of_roots))
+        Some(*self.fingerprint.get_or_init(|| self.verifier.fingerprint()))
     }
 
     fn is_fips_approved(&self) -> bool {
@@ -133,6 +129,19 @@ impl VerifyPeer for TrustedRawKeys {
         }
     }
 
+    /// Covers the keys and the verifier of chains; `None` if that has none.
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        let chains = match &self.chains {
+            Some(chains) => Some(chains.fingerprint()?),
+            None => None,
+        };
+        let mut hash = PartsHash::new();
+        hash.add(b"raw public keys");
+        hash.add(chains.as_ref().map_or(&[], |chains| &chains[..]));
+        self.keys.iter().for_each(|key| hash.add(key));
+        Some(hash.finish())
+    }
+
     fn is_fips_approved(&self) -> bool {
         self.chains.as_ref().is_none_or(|chains| chains.is_fips_approved())
     }
@@ -182,6 +191,10 @@ pub struct AcceptAnyPeer;
 impl VerifyPeer for AcceptAnyPeer {
     fn verify_peer(&self, _: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
         Ok(())
+    }
+
+    fn fingerprint(&self) -> Option<[u8; 32]> {
+        Some(*b"any peer is accepted: no trust  ")
     }
 }
 

@@ -28,6 +28,9 @@ pub struct PeerIdentity<'a> {
     pub signed_certificate_timestamps: Option<&'a [u8]>,
     /// The current time of the configuration's clock.
     pub now: UnixTime,
+    /// Whether the peer was authenticated by an earlier handshake, whose session is to be resumed.
+    /// A refusal then leads to a full handshake.
+    pub resumed: bool,
 }
 
 impl PeerIdentity<'_> {
@@ -93,8 +96,9 @@ impl fmt::Debug for PeerIdentity<'_> {
 /// ```
 ///
 /// A server passes it to [`client_verifier`](crate::server::ServerConfigBuilder::client_verifier).
-/// Without a [fingerprint](Self::fingerprint), sessions are resumed only among configurations with
-/// the same `session_context`.
+/// Without a [fingerprint](Self::fingerprint), sessions are resumed only by the same configuration,
+/// or, among configurations with the same `session_context`, once this verifier has accepted the
+/// peer again ([`PeerIdentity::resumed`]).
 ///
 /// [`ChainVerifier`]: crate::pki::ChainVerifier
 pub trait VerifyPeer: Send + Sync {

@@ -8,7 +8,7 @@ use tercel_pki::Roots;
 use tercel_wire::{CertificateType, NamedGroup};
 
 use super::common::Common;
-use super::resumption::{ClientResumption, PartsHash, fingerprint, replacement_fingerprint};
+use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint, verifies_resumed};
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -18,6 +18,7 @@ use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::resumption::client_memory_store::ClientMemoryStore;
+use crate::resumption::parts_hash::PartsHash;
 use crate::resumption::session::client_store::ClientSessionStore;
 
 /// A client's configuration, shared by any number of connections.
@@ -66,23 +67,29 @@ impl ClientConfig {
     /// and the option `fips`. A session contains this digest, so that it is offered only by a
     /// configuration that trusts the same servers.
     ///
-    /// If the verifier has no fingerprint, or the client has credentials, the session context
-    /// distinguishes configurations; without a session context, such a configuration shares no
-    /// sessions.
-    fn trust_digest(&self) -> Result<[u8; 32], ConfigError> {
+    /// The session context is added to these options and replaces none. If the verifier has no
+    /// fingerprint, or the application selects credentials, a configuration without a session
+    /// context shares no sessions. With a session context, the verifier verifies the server again
+    /// ([`verifies_resumed`]).
+    fn trust_digest(&self, own: Option<&Credential>) -> Result<[u8; 32], ConfigError> {
         let session_context = &self.resumption.session_context;
         let trusted = fingerprint(&self.verifier);
-        let fingerprint_suffices = trusted.is_some() && self.credentials.is_none();
+        let own: &[u8] = match (&self.credentials, own) {
+            (None, _) => b"no credential",
+            (Some(_), Some(own)) => own.id().leaf(),
+            (Some(_), None) => b"selected by the application",
+        };
+        let is_known = trusted.is_some() && own != b"selected by the application";
         let replacement =
-            if fingerprint_suffices { [0; 32] } else { replacement_fingerprint(session_context)? };
-        let trusted = trusted.unwrap_or_default();
+            if is_known { [0; 32] } else { replacement_fingerprint(session_context)? };
+        let trusted = trusted.as_ref().map_or(&b"no fingerprint"[..], |trusted| trusted);
         // Both requests affect which certificates are accepted. Without a request for a staple, a
         // must-staple certificate is accepted (RFC 7633 4.2.3). A verifier may require timestamps,
         // which are sent only on request (RFC 6962 3.3.1).
         let staples =
             [u8::from(self.common.request_ocsp), u8::from(self.common.request_timestamps)];
         let mut hash = PartsHash::new();
-        for part in [session_context, &trusted[..], &replacement, &staples] {
+        for part in [session_context, trusted, own, &replacement, &staples] {
             hash.add(part);
         }
         self.pre_shared_keys.iter().for_each(|key| hash.add(&key.fingerprint()));
@@ -305,10 +312,14 @@ setters! {
     pub fn resume_after_certificate(on: bool) => config.resumption.resume_after_certificate = on;
 
     /// Sets the context, for configurations that share a store. A session is offered only under an
-    /// equal context, equal roots and equal application protocols. A configuration with a verifier
-    /// of the application, or with client credentials, shares sessions only if it has a context;
-    /// use one context only for configurations that trust the same servers and authenticate as the
-    /// same client.
+    /// equal context, an equally configured verifier, an equal credential and equal application
+    /// protocols.
+    ///
+    /// If the application has a verifier without a
+    /// [fingerprint](crate::certificates::VerifyPeer::fingerprint), or selects the credentials,
+    /// sessions are shared only with a context. Such a verifier then verifies the server again
+    /// before each offer, as with [`verify_resumed`](Self::verify_resumed). Use one context only
+    /// for configurations that authenticate as the same client.
     pub fn session_context(context: &[u8]) => config.resumption.session_context = context.to_vec();
 }
 
@@ -428,7 +439,10 @@ impl ClientConfigBuilder {
         let broken = config.broken_fips_rule(self.own.as_ref());
         config.common.set_fips_status(broken)?;
         if config.resumption.store.is_some() {
-            let trust_digest = config.trust_digest()?;
+            let context = &config.resumption.session_context;
+            config.resumption.verify_resumed =
+                verifies_resumed(config.resumption.verify_resumed, &config.verifier, context);
+            let trust_digest = config.trust_digest(self.own.as_ref())?;
             config.resumption.context_digest = config.context_digest(&trust_digest);
             config.resumption.trust_digest = trust_digest;
         }

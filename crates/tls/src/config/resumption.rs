@@ -3,8 +3,6 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tercel_crypto::{Hash, HashAlgorithm};
-
 use super::client_auth::ClientAuth;
 use super::common::Common;
 use crate::auth::verify_peer::VerifyPeer;
@@ -13,6 +11,7 @@ use crate::policy::Policy;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
 use crate::resumption::context_digest::ContextDigest;
+use crate::resumption::parts_hash::PartsHash;
 use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
@@ -128,28 +127,10 @@ impl ServerResumption {
     }
 }
 
-/// A hash of parts, each after its length, so that other parts give another digest.
-pub(super) struct PartsHash(Hash);
-
-impl PartsHash {
-    pub(super) fn new() -> Self {
-        Self(Hash::new(HashAlgorithm::Sha256))
-    }
-
-    pub(super) fn add(&mut self, part: &[u8]) {
-        self.0.update(&part.len().to_be_bytes());
-        self.0.update(part);
-    }
-
-    pub(super) fn finish(self) -> [u8; 32] {
-        self.0.finish().first_chunk().copied().unwrap_or_default()
-    }
-}
-
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
-/// If clients are not verified again, the digest also covers the trusted roots and whether staples
-/// and timestamps are requested. With the option `fips`, the digest differs from that of all
+/// If clients are not verified again, the digest also covers the verifier's fingerprint and whether
+/// staples and timestamps are requested. With the option `fips`, the digest differs from that of all
 /// configurations without it. A session that was created under one policy is not resumed under
 /// another.
 pub(crate) fn context_digest(
@@ -183,14 +164,16 @@ pub(crate) fn context_digest(
     if let Some(Policy::Here(verifier)) = verifier {
         verifier.authorities().iter().for_each(|name| add(name));
     }
-    let verifier = verifier.filter(|_| !resumption.verify_resumed && demand != ClientAuth::None);
-    if let Some(verifier) = verifier {
+    // Also without a request in the handshake: a client may be authenticated after it.
+    if let Some(verifier) = verifier.filter(|_| !resumption.verify_resumed) {
         add(b"not verified again");
         // Whether a must-staple certificate is accepted depends on the request. RFC 7633 4.2.3
         add(&[u8::from(common.request_ocsp), u8::from(common.request_timestamps)]);
+        // A verifier without a fingerprint is the verifier of this configuration only: see
+        // `verifies_resumed`.
         add(&match fingerprint(verifier) {
             Some(trusted) => trusted,
-            None => replacement_fingerprint(&resumption.session_context)?,
+            None => replacement_fingerprint(&[])?,
         });
     }
     Ok(ContextDigest::new(&hash.finish().first_chunk().copied().unwrap_or_default(), None))
@@ -217,9 +200,21 @@ pub(super) fn fingerprint(verifier: &Policy<dyn VerifyPeer>) -> Option<[u8; 32]>
     }
 }
 
-/// Returns a replacement for an unknown fingerprint. With a session context the replacement is
-/// constant, since contexts distinguish configurations. Without a session context it is random, so
-/// that no other configuration shares sessions.
+/// Whether the peers of resumed sessions are verified again: if that is configured, or if the
+/// session context allows other configurations to share sessions although nothing states whether
+/// their verifiers trust the same peers. A session context is added to the identity of trust and
+/// never replaces it.
+pub(super) fn verifies_resumed(
+    configured: bool,
+    verifier: &Policy<dyn VerifyPeer>,
+    session_context: &[u8],
+) -> bool {
+    configured || (!session_context.is_empty() && fingerprint(verifier).is_none())
+}
+
+/// Returns a replacement for an unknown part of the identity of a configuration. With a session
+/// context the replacement is constant, since contexts distinguish configurations. Without a
+/// session context it is random, so that no other configuration shares sessions.
 pub(super) fn replacement_fingerprint(session_context: &[u8]) -> Result<[u8; 32], ConfigError> {
     let mut replacement = [0_u8; 32];
     if session_context.is_empty() {

@@ -10,7 +10,9 @@ use tercel_wire::{CertificateType, ProtocolVersion};
 use super::client::check_authorities;
 use super::client_auth::ClientAuth;
 use super::common::Common;
-use super::resumption::{ServerResumption, SessionIds, context_digest, digest_for_psk};
+use super::resumption::{
+    ServerResumption, SessionIds, context_digest, digest_for_psk, verifies_resumed,
+};
 use crate::auth::certificate_types;
 use crate::auth::credential::certificate::compress_ahead;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
@@ -380,6 +382,13 @@ impl ServerConfigBuilder {
         self.session_ids.apply_to(resumption);
         if resumption.store_only_certificate_digests && resumption.verify_resumed {
             return Err(ConfigError::DigestsCannotBeVerified);
+        }
+        // A digest cannot be verified again: such a configuration then shares no sessions.
+        let context =
+            (!resumption.store_only_certificate_digests).then_some(&resumption.session_context[..]);
+        if let (Some(verifier), Some(context)) = (&config.client_verifier, context) {
+            resumption.verify_resumed =
+                verifies_resumed(resumption.verify_resumed, verifier, context);
         }
         resumption.check_window()?;
         resumption.context_digest = context_digest(

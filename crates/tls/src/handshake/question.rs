@@ -510,6 +510,7 @@ pub struct VerifyPeerQuestion {
     certificate: PeerCertificate,
     server_name: Option<ServerName<'static>>,
     now: UnixTime,
+    resumed: bool,
 }
 
 impl VerifyPeerQuestion {
@@ -525,13 +526,14 @@ impl VerifyPeerQuestion {
             signed_certificate_timestamps: peer.signed_certificate_timestamps.map(<[u8]>::to_vec),
         };
         let server_name = peer.server_name.map(ServerName::to_owned);
-        Self { certificate, server_name, now: peer.now }
+        Self { certificate, server_name, now: peer.now, resumed: peer.resumed }
     }
 
     /// Returns the identity that the peer presented.
     #[must_use]
     pub fn identity(&self) -> PeerIdentity<'_> {
-        self.certificate.identity(self.server_name.as_ref(), self.now)
+        let identity = self.certificate.identity(self.server_name.as_ref(), self.now);
+        PeerIdentity { resumed: self.resumed, ..identity }
     }
 
     /// Answers with the decision of `policy`.

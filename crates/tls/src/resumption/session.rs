@@ -180,6 +180,7 @@ impl Session {
             ocsp_response: self.ocsp_response.as_deref(),
             signed_certificate_timestamps: self.signed_certificate_timestamps.as_deref(),
             now,
+            resumed: true,
         }
     }
 

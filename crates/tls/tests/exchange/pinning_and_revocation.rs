@@ -151,12 +151,34 @@ fn chain_policy(verifier: ChainVerifier) -> Policy<dyn VerifyPeer> {
     Policy::Here(Arc::new(ChainPolicy::with_verifier(verifier)) as Arc<dyn VerifyPeer>)
 }
 
-/// Other inputs of a verifier have no fingerprint, so its sessions are not shared.
+/// Everything that decides about chains is in the fingerprint; the cache of signatures is not.
 #[test]
-fn only_a_verifier_with_nothing_but_roots_has_a_fingerprint() {
-    let of_roots = ChainPolicy::new(roots()).unwrap();
-    assert_eq!(of_roots.fingerprint(), Some(roots().fingerprint()));
-    assert_eq!(of_roots.fingerprint(), of_roots.fingerprint());
-    let verifier = ChainVerifier::builder(Arc::new(roots())).build().unwrap();
-    assert_eq!(ChainPolicy::with_verifier(verifier).fingerprint(), None);
+fn the_fingerprint_of_a_verifier_covers_its_settings() {
+    let authority = authority();
+    let leaf = self_signed(NAME).certificate;
+    let builder = || ChainVerifier::builder(Arc::new(roots()));
+    let of = |builder: tercel::pki::ChainVerifierBuilder| {
+        ChainPolicy::with_verifier(builder.build().unwrap()).fingerprint().unwrap()
+    };
+    let plain = of(builder());
+    assert_eq!(ChainPolicy::new(roots()).unwrap().fingerprint(), Some(plain));
+    assert_eq!(of(builder().cache_signatures(false)), plain);
+    let policy = tercel::pki::RevocationPolicy {
+        end_entity_only: true,
+        ..tercel::pki::RevocationPolicy::default()
+    };
+    let mut seen = vec![plain];
+    for other in [
+        builder().pin(leaf.clone()),
+        builder().crl(&list(&authority, 1)).unwrap(),
+        builder().crl(&list(&authority, 2)).unwrap(),
+        builder().crl(&list(&authority, 1)).unwrap().revocation_policy(policy),
+        builder().ocsp_policy(tercel::pki::OcspPolicy::Require),
+        builder().algorithms(&tercel::pki::CertificateAlgorithm::ALL[..2]),
+        builder().ignore_anchor_validity(true),
+    ] {
+        let fingerprint = of(other);
+        assert!(!seen.contains(&fingerprint));
+        seen.push(fingerprint);
+    }
 }

@@ -155,6 +155,31 @@ impl VerifyPeer for Refuses {
     }
 }
 
+/// A verifier of the application, without a fingerprint.
+struct Accepts;
+
+impl VerifyPeer for Accepts {
+    fn verify_peer(
+        &self,
+        _: &tercel::certificates::PeerIdentity<'_>,
+    ) -> Result<(), Box<tercel::pki::Refusal>> {
+        Ok(())
+    }
+}
+
+fn accepting() -> Policy<dyn VerifyPeer> {
+    Policy::Here(Arc::new(Accepts))
+}
+
+fn refusing() -> Policy<dyn VerifyPeer> {
+    Policy::Here(Arc::new(Refuses))
+}
+
+fn trusting(roots: Roots) -> Policy<dyn VerifyPeer> {
+    let verifier = tercel::pki::ChainVerifier::builder(Arc::new(roots)).build().unwrap();
+    Policy::Here(Arc::new(tercel::certificates::ChainPolicy::with_verifier(verifier)))
+}
+
 struct NoLog;
 
 impl KeyLog for NoLog {
@@ -297,9 +322,13 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
             |b| b.signature_schemes(NOT_P256),
         )
         .with_server(|| plain_server().credential(credential(Kind::Ed25519))),
-        client_option("roots", true, same, |b| b.roots(other_roots())),
-        client_option("verifier", true, same, |b| b.verifier(Policy::Here(Arc::new(Refuses)))),
         client_option("credential", true, same, |b| b.credential(credential(Kind::P256))),
+        client_option(
+            "credential",
+            true,
+            |b| b.credential(credential(Kind::P256)),
+            |b| b.credential(credential(Kind::P384)),
+        ),
         client_option("credentials", true, same, |b| b.credentials(chosen())),
         client_option(
             "pre_shared_keys",
@@ -309,9 +338,6 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         )
         .with_server(|| plain_server().pre_shared_keys([key("a", 1), key("b", 1)]))
         .versions(TLS13),
-        client_option("trusted_raw_keys", true, same, |b| {
-            b.trusted_raw_keys(vec![public(Kind::P256)])
-        }),
         client_option(
             "server_certificate_types",
             true,
@@ -343,8 +369,50 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
             b.require_secure_renegotiation(false)
         }),
     ]);
+    entries.extend(client_trust_entries());
     entries.extend(client_session_entries());
     entries
+}
+
+/// Options that decide which servers are trusted.
+fn client_trust_entries() -> Vec<Entry<ClientConfigBuilder>> {
+    vec![
+        client_option("roots", true, same, |b| b.roots(other_roots())),
+        client_option("verifier", true, same, |b| b.verifier(Policy::Here(Arc::new(Refuses)))),
+        // The application's verifiers, which have no fingerprint; this library's, with other
+        // settings.
+        client_option("verifier", true, |b| b.verifier(accepting()), |b| b.verifier(refusing())),
+        client_option(
+            "verifier",
+            true,
+            |b| b.verifier(trusting(roots())),
+            |b| b.verifier(trusting(other_roots())),
+        ),
+        client_option("verifier", true, same, |b| {
+            b.verifier(Policy::Here(Arc::new(AcceptAnyPeer)))
+        }),
+        client_option(
+            "verifier",
+            true,
+            |b| b.verifier(accepting()),
+            |b| b.verifier(Policy::Here(Arc::new(AcceptAnyPeer))),
+        ),
+        client_option("trusted_raw_keys", true, same, |b| {
+            b.trusted_raw_keys(vec![public(Kind::P256)])
+        }),
+        client_option(
+            "trusted_raw_keys",
+            true,
+            |b| b.trusted_raw_keys(vec![public(Kind::P256)]),
+            |b| b.trusted_raw_keys(vec![public(Kind::P384)]),
+        ),
+        client_option(
+            "trusted_raw_keys",
+            true,
+            |b| b.trusted_raw_keys(vec![public(Kind::P256)]),
+            |b| b.roots(other_roots()).trusted_raw_keys(vec![public(Kind::P256)]),
+        ),
+    ]
 }
 
 /// Options of the storage and the use of sessions.
@@ -378,45 +446,62 @@ fn versions_of<B>(
     if entry.option == "versions" { BOTH } else { core::slice::from_ref(version) }
 }
 
+/// The session contexts of a walk through all options: none, or an equal one, which must not
+/// replace anything that a session is bound to. An option that is itself a context keeps its
+/// values.
+const CONTEXTS: [&[u8]; 2] = [b"", b"equal"];
+
 #[test]
 fn a_session_is_bound_to_options_of_the_server() {
-    let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
-    for entry in server_entries(&tickets) {
-        let Peer::Client(client) = &entry.peer else { panic!("{}", entry.option) };
-        let base = || ServerConfig::builder().tickets(tickets.clone());
-        for version in entry.versions {
-            let client = client().versions(versions_of(&entry, version)).build().unwrap();
-            let [first, second] =
-                [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
-            check(&entry, *version, |is_second| {
-                visit(&client, if is_second { &second } else { &first }, entry.name)
-            });
+    for context in CONTEXTS {
+        let tickets = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+        for entry in server_entries(&tickets) {
+            let Peer::Client(client) = &entry.peer else { panic!("{}", entry.option) };
+            let base = || ServerConfig::builder().tickets(tickets.clone()).session_context(context);
+            for version in entry.versions {
+                let client = client().versions(versions_of(&entry, version)).build().unwrap();
+                let [first, second] =
+                    [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
+                check(&entry, *version, |is_second| {
+                    visit(&client, if is_second { &second } else { &first }, entry.name)
+                });
+            }
         }
     }
 }
 
 #[test]
 fn a_session_is_bound_to_options_of_the_client() {
-    for entry in client_entries() {
-        let Peer::Server(server) = &entry.peer else { panic!("{}", entry.option) };
-        for version in entry.versions {
-            let store = Arc::new(ClientMemoryStore::default());
-            let base = || {
-                plain_client().session_store(store.clone()).versions(versions_of(&entry, version))
-            };
-            let server = server().build().unwrap();
-            let [first, second] =
-                [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
-            check(&entry, *version, |is_second| {
-                let client = if is_second { &second } else { &first };
-                let pair = Pair::new(client, &server, entry.name);
-                complete(pair.answering(|_, question| match question {
-                    Question::FindClientSession(question) => {
-                        question.answer(store.take_session(question.key(), UnixTime::now()))
-                    }
-                    other => panic!("{other:?}"),
-                }))
-            });
+    for context in CONTEXTS {
+        for entry in client_entries() {
+            for version in entry.versions {
+                check_client_entry(&entry, version, context);
+            }
         }
     }
+}
+
+fn check_client_entry(
+    entry: &Entry<ClientConfigBuilder>,
+    version: &'static ProtocolVersion,
+    context: &[u8],
+) {
+    let Peer::Server(server) = &entry.peer else { panic!("{}", entry.option) };
+    let store = Arc::new(ClientMemoryStore::default());
+    let base = || {
+        let client = plain_client().session_store(store.clone()).session_context(context);
+        client.versions(versions_of(entry, version))
+    };
+    let server = server().build().unwrap();
+    let [first, second] = [&entry.first, &entry.second].map(|value| value(base()).build().unwrap());
+    check(entry, *version, |is_second| {
+        let client = if is_second { &second } else { &first };
+        let pair = Pair::new(client, &server, entry.name);
+        complete(pair.answering(|_, question| match question {
+            Question::FindClientSession(question) => {
+                question.answer(store.take_session(question.key(), UnixTime::now()))
+            }
+            other => panic!("{other:?}"),
+        }))
+    });
 }

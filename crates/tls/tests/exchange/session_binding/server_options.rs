@@ -14,8 +14,8 @@ use tercel::{
 };
 
 use super::{
-    Entry, NOT_P256, OTHER, Refuses, TLS13, X509, chosen, key, plain_client, plain_server, same,
-    server_entry, server_option,
+    Entry, NOT_P256, OTHER, Refuses, TLS13, X509, accepting, chosen, key, other_roots,
+    plain_client, plain_server, refusing, same, server_entry, server_option,
 };
 use crate::early_data::guard;
 use crate::fixtures::{Kind, NAME, credential, credential_for, roots};
@@ -109,6 +109,32 @@ pub(super) fn client_certificate_options() -> Vec<Entry<ServerConfigBuilder>> {
             |b| b.client_raw_keys(ClientAuth::Optional, vec![public(Kind::P256)]),
         )
         .with_client(client_with_raw_key),
+        // Without a second verification, the keys and the verifiers themselves are bound.
+        server_option(
+            "client_raw_keys",
+            true,
+            |b| unverified_raw(b, Kind::P384),
+            |b| unverified_raw(b, Kind::P256),
+        )
+        .with_client(client_with_raw_key),
+        server_option("client_auth", true, unverified, |b| {
+            b.client_auth(ClientAuth::Optional, other_roots()).verify_resumed(false)
+        })
+        .with_client(client_with_certificate),
+        server_option(
+            "client_verifier",
+            true,
+            |b| b.client_verifier(ClientAuth::Optional, accepting()).verify_resumed(false),
+            |b| b.client_verifier(ClientAuth::Optional, refusing()).verify_resumed(false),
+        )
+        .with_client(client_with_certificate),
+        server_option(
+            "client_verifier",
+            true,
+            |b| digests_only(b).client_verifier(ClientAuth::Optional, accepting()),
+            |b| digests_only(b).client_verifier(ClientAuth::Optional, refusing()),
+        )
+        .with_client(client_with_certificate),
         server_option("client_authorities", false, demanding, |b| {
             demanding(b).client_authorities(vec![b"a name".to_vec()])
         })
@@ -207,4 +233,12 @@ fn demanding(builder: ServerConfigBuilder) -> ServerConfigBuilder {
 
 fn unverified(builder: ServerConfigBuilder) -> ServerConfigBuilder {
     demanding(builder).verify_resumed(false)
+}
+
+fn unverified_raw(builder: ServerConfigBuilder, kind: Kind) -> ServerConfigBuilder {
+    builder.client_raw_keys(ClientAuth::Optional, vec![public(kind)]).verify_resumed(false)
+}
+
+fn digests_only(builder: ServerConfigBuilder) -> ServerConfigBuilder {
+    builder.verify_resumed(false).store_only_certificate_digests(true)
 }
