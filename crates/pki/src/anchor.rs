@@ -118,8 +118,8 @@ pub struct NotAnAnchor {
     pub subject: String,
     /// The reason.
     pub reason: NotAuthority,
-    /// Whether the certificate is trusted as itself (see [`Roots::add_der`](crate::Roots::add_der)).
-    /// If not, it was left out.
+    /// Whether the certificate is trusted as itself, see
+    /// [`Roots::add_der`](crate::Roots::add_der). If not, it was left out.
     pub is_pinned: bool,
 }
 

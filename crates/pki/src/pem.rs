@@ -7,9 +7,12 @@ use std::fmt;
 use pki_types::pem::{self, PemObject};
 use pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Every certificate of a PEM file, in order; other sections are skipped. A file without
-/// certificates is an error.
+/// Every certificate of a PEM file, in order; sections with other labels are skipped. A file
+/// without certificates is an error, and so is a file with something that looks like a certificate
+/// and is not read: a begin line that is indented, after a byte order mark or after another end line, and
+/// the labels `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
 pub fn load_certs_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
+    check_begin_lines(pem)?;
     let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
     if certificates.is_empty() {
         return Err(PemError::NothingFound);
@@ -39,7 +42,8 @@ pub enum PemError {
     NothingFound,
     /// The private key is protected by a password.
     EncryptedKey,
-    /// A section's begin or end line is malformed, or the section is too large.
+    /// A section's begin or end line is malformed, its label is that of an unsupported form of
+    /// certificates, or the section is too large.
     Malformed,
     /// A section is not base64.
     NotBase64,
@@ -68,6 +72,27 @@ impl From<pem::Error> for PemError {
         }
     }
 }
+
+/// Refuses a begin line that the parser would skip, because a certificate of a chain would be lost
+/// without an error. Comments, which begin with `#`, are skipped. RFC 7468 3
+fn check_begin_lines(pem: &[u8]) -> Result<(), PemError> {
+    for line in pem.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let is_skipped = !line.starts_with(BEGIN) && contains(line, BEGIN);
+        let is_comment = line.trim_ascii_start().starts_with(b"#");
+        let is_unsupported = UNSUPPORTED_LABELS.iter().any(|label| contains(line, label));
+        if (is_skipped || is_unsupported) && !is_comment {
+            return Err(PemError::Malformed);
+        }
+    }
+    Ok(())
+}
+
+const BEGIN: &[u8] = b"-----BEGIN ";
+
+/// Begin lines of certificates in forms that are not read; the second has OpenSSL's trust settings
+/// after the certificate.
+const UNSUPPORTED_LABELS: [&[u8]; 2] =
+    [b"-----BEGIN X509 CERTIFICATE-----", b"-----BEGIN TRUSTED CERTIFICATE-----"];
 
 fn contains(pem: &[u8], text: &[u8]) -> bool {
     pem.windows(text.len()).any(|window| window == text)

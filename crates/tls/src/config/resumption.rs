@@ -130,8 +130,8 @@ impl ServerResumption {
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the verifier's fingerprint and whether
-/// staples and timestamps are requested. With the option `fips`, the digest differs from that of all
-/// configurations without it. A session that was created under one policy is not resumed under
+/// staples and timestamps are requested. With the option `fips`, the digest differs from that of
+/// all configurations without it. A session that was created under one policy is not resumed under
 /// another.
 pub(crate) fn context_digest(
     resumption: &ServerResumption,
