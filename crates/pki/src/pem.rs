@@ -9,8 +9,8 @@ use pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Every certificate of a PEM file, in order; sections with other labels are skipped. A file
 /// without certificates is an error, and so is a file with something that looks like a certificate
-/// and is not read: a begin line that is indented, after a byte order mark or after another end line, and
-/// the labels `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
+/// and is not read: a begin line that is indented, after a byte order mark or after another end
+/// line, and the labels `X509 CERTIFICATE` and `TRUSTED CERTIFICATE`.
 pub fn load_certs_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemError> {
     check_begin_lines(pem)?;
     let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>()?;
