@@ -152,6 +152,8 @@ static void connect_twice(struct server how, struct numbers requested, struct nu
             int cached = how.removes || how.options & SSL_OP_NO_TICKET;
             CHECK(turn == 1 || SSL_CTX_sess_number(ctx) == (cached ? reported : 0));
         }
+        /* Otherwise the session could not be resumed. */
+        SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         SSL_free(ssl);
         close(ends[turn][0]);
         if (how.changes) {
