@@ -812,27 +812,34 @@ END
 
 try_s_client() {
     local server client p row=0 version
-    p=$(port)
-    (cd "$work" && exec openssl s_server -rev -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key \
-        >"$work/server.log" 2>&1) &
-    started+=($!)
-    wait_for "$p"
+    start_rev_server
     for version in 1_2 1_3; do
         action openssl "s_client resumes the session of its file, TLS ${version/_/.}" s_client_resumes "$p" "-tls$version"
     done
     stop_all
     while IFS='|' read -r server client; do
         row=$((row + 1))
-        p=$(port)
         # shellcheck disable=SC2086
-        (cd "$work" && exec openssl s_server -rev -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key \
-            $server >"$work/server.log" 2>&1) &
-        started+=($!)
-        wait_for "$p"
+        start_rev_server $server
         # shellcheck disable=SC2086
         action openssl "s_client, row $row" s_client_is_same "$p" $client
         stop_all
     done < <(s_client_rows)
+}
+
+# Starts a server of OpenSSL that answers with reversed lines, at another port if one is in use, and sets `p`.
+start_rev_server() { # OPTIONS...
+    local _
+    for _ in 1 2 3 4; do
+        p=$(port)
+        (cd "$work" && exec openssl s_server -rev -quiet -accept "127.0.0.1:$p" -cert server.pem -key server.key "$@" \
+            </dev/null >"$work/server.log" 2>&1) &
+        started+=($!)
+        wait_for "$p" && return
+        stop_all
+    done
+    cat "$work/server.log"
+    return 1
 }
 
 s_client_resumes() { # PORT FLAG
