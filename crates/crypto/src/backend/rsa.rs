@@ -65,7 +65,10 @@ impl RsaKey {
         // SAFETY: `der` is passed with its length; we own the result. Trailing bytes are refused.
         unsafe {
             let key = lc::RSA_private_key_from_bytes(der.as_ptr(), der.len());
-            Handle::new(key, CryptoError::InvalidKey).and_then(Self::new)
+            let key = Handle::new(key, CryptoError::InvalidKey).and_then(Self::new)?;
+            #[cfg(kernel_rsa)]
+            key.kernel.prepare_to_sign();
+            Ok(key)
         }
     }
 

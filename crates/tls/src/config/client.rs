@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
-use tercel_crypto::{Kernel, kernel_state};
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, NamedGroup};
 
@@ -408,9 +407,6 @@ impl ClientConfigBuilder {
         let mut config = self.config;
         let common = &mut config.common;
         common.prepare()?;
-        // This call performs the self-test of the kernel that verifies signatures. A server needs
-        // it only with an RSA key; loading the key performs it then.
-        _ = kernel_state(Kernel::Rsa2048);
         let (verifier, verifiable_types) =
             with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
         config.server_certificate_types = self.server_certificate_types.unwrap_or(verifiable_types);

@@ -2,9 +2,9 @@
 //! faster.
 //!
 //! This file decides which kernels the process uses. See the module of each kernel for its code,
-//! `trial.rs` for the timing, and docs/security/kernels.md for the reasons why the results can be
-//! trusted. A build with a cryptographic module that was validated as a whole, as for FIPS 140,
-//! must disable the features of all kernels, because they are computed outside that module.
+//! and docs/security/kernels.md for the reasons why the results can be trusted. A build with a
+//! cryptographic module that was validated as a whole, as for FIPS 140, must disable the features
+//! of all kernels, because they are computed outside that module.
 //!
 //! # How a kernel is chosen
 //!
@@ -14,17 +14,18 @@
 //!    compiler has the intrinsics (build.rs);
 //! 2. [`use_kernel`] has not turned it off;
 //! 3. the processor has the instructions;
-//! 4. its self-test gives the same results as AWS-LC;
-//! 5. it is faster than AWS-LC on this processor.
+//! 4. its self-test gives the same results as AWS-LC.
 //!
+//! Nothing is measured: a process that starts on a busy machine makes the same choice as any other.
 //! Otherwise the caller uses AWS-LC. Callers ask [`is_in_use`] when a key is made, and the key
 //! keeps the answer, so that a key never changes its implementation.
 //!
 //! # How a kernel is added
 //!
-//! A kernel is a module with three functions, `is_available() -> bool`, `self_test() -> bool` and
-//! `trials() -> Vec<Trial>`; see [`Candidate`] for what they do. It is added by its `mod` line and
-//! its line in [`CANDIDATES`], both under the `cfg` that build.rs sets.
+//! A kernel is a module with two functions, `is_available() -> bool` and `self_test() -> bool`; see
+//! [`Candidate`] for what they do. It is added by its `mod` line and its line in [`CANDIDATES`],
+//! both under the `cfg` that build.rs sets. A kernel must be faster than AWS-LC on each family of
+//! processors on which it is available (the bench `kernels`).
 //!
 //! # Why this is sound
 //!
@@ -34,8 +35,6 @@
 
 // Kernels require a compiler that has the intrinsics of AVX-512. build.rs checks the version, so
 // their modules have `#[allow(clippy::incompatible_msrv)]`.
-#[cfg(any(kernel_aes_gcm, kernel_chacha20_poly1305))]
-mod aead_trial;
 #[cfg(kernel_aes_gcm)]
 #[allow(clippy::incompatible_msrv)]
 pub(crate) mod aes_gcm;
@@ -47,16 +46,12 @@ pub(crate) mod chacha20_poly1305;
 pub(crate) mod rsa;
 #[cfg(test)]
 mod tests;
-mod trial;
 
 use core::cell::Cell;
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
-
-use trial::Trial;
 
 /// The functions of a kernel's module, by which its use is decided.
 #[derive(Clone, Copy)]
@@ -65,24 +60,16 @@ struct Candidate {
     /// vectors of 512 bits. Processors before Ice Lake do so; they lack VBMI.
     is_available: fn() -> bool,
     /// Whether the kernel gives the same results as AWS-LC. The function must call AWS-LC by the
-    /// modules of `backend`, not by the facade, which would use the kernel. It takes less than a
-    /// millisecond.
+    /// modules of `backend`, not by the facade, which would use the kernel. It takes a small part
+    /// of a millisecond, because it delays the first handshake of a process.
     self_test: fn() -> bool,
-    /// The work by which the kernel is compared with AWS-LC: the sizes and operations that
-    /// connections use most, those with the greatest gain first. The kernel must be faster on
-    /// average, and much slower in none.
-    trials: fn() -> Vec<Trial>,
 }
 
 /// The functions of the module of this name.
 #[allow(unused_macros, reason = "a build may have no kernels")]
 macro_rules! candidate {
     ($module:ident) => {
-        Candidate {
-            is_available: $module::is_available,
-            self_test: $module::self_test,
-            trials: $module::trials,
-        }
+        Candidate { is_available: $module::is_available, self_test: $module::self_test }
     };
 }
 
@@ -146,8 +133,6 @@ pub enum KernelState {
     Unsupported,
     /// The kernel did not give the same results as AWS-LC.
     SelfTestFailed,
-    /// The kernel is not faster than AWS-LC on this processor.
-    Slower,
     /// [`use_kernel`] has turned the kernel off.
     Off,
 }
@@ -159,7 +144,6 @@ impl fmt::Display for KernelState {
             Self::NotBuilt => "not built",
             Self::Unsupported => "not supported by the processor",
             Self::SelfTestFailed => "failed its self-test",
-            Self::Slower => "slower than AWS-LC",
             Self::Off => "off",
         })
     }
@@ -167,11 +151,18 @@ impl fmt::Display for KernelState {
 
 /// Whether this process uses a kernel for new keys.
 ///
-/// The first call tests the kernel against AWS-LC and compares their speed, which takes up to a few
-/// milliseconds. A configuration makes this call when it is built, so that no handshake is delayed.
+/// The first call tests the kernel against AWS-LC. A configuration makes this call for the kernels
+/// of records when it is built, so that no handshake is delayed. RSA's public-key operation is
+/// tested with the first RSA key, and its private-key operation with the first private one.
 #[must_use]
 pub fn kernel_state(kernel: Kernel) -> KernelState {
-    kernel.entry().state(kernel)
+    match kernel.entry().state(kernel) {
+        #[cfg(kernel_rsa)]
+        KernelState::InUse if kernel == Kernel::Rsa2048 && rsa::private_self_test_failed() => {
+            KernelState::SelfTestFailed
+        }
+        state => state,
+    }
 }
 
 /// Turns a kernel off for the whole process, or on again. Without the kernel, AWS-LC computes the
@@ -222,20 +213,10 @@ impl Entry {
 
     fn state(&self, kernel: Kernel) -> KernelState {
         let candidate = CANDIDATES.iter().find(|(found, _)| *found == kernel);
-        // Tests of these crates must run the kernels on every processor that can, also with the
-        // low optimisation level of the dev profile. Builds of users without optimisation have no
-        // kernels.
-        let is_faster = |trials: Vec<Trial>| {
-            cfg!(debug_assertions) || trial::kernel_is_faster(trials, Instant::now)
-        };
-        self.state_of(candidate.map(|(_, candidate)| candidate), is_faster)
+        self.state_of(candidate.map(|(_, candidate)| candidate))
     }
 
-    fn state_of(
-        &self,
-        candidate: Option<&Candidate>,
-        is_faster: impl FnOnce(Vec<Trial>) -> bool,
-    ) -> KernelState {
+    fn state_of(&self, candidate: Option<&Candidate>) -> KernelState {
         let Some(candidate) = candidate else { return KernelState::NotBuilt };
         if !self.is_allowed.load(Ordering::Relaxed) {
             return KernelState::Off;
@@ -247,7 +228,7 @@ impl Entry {
         if IS_DECIDING.replace(true) {
             return KernelState::Unsupported;
         }
-        let decision = *self.decision.get_or_init(|| decide(candidate, is_faster));
+        let decision = *self.decision.get_or_init(|| decide(candidate));
         IS_DECIDING.set(false);
         decision
     }
@@ -258,15 +239,13 @@ thread_local! {
     static IS_DECIDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Tests a kernel and compares its speed with AWS-LC's. A kernel that panics is not used.
-fn decide(candidate: &Candidate, is_faster: impl FnOnce(Vec<Trial>) -> bool) -> KernelState {
+/// Tests a kernel. One that panics is not used.
+fn decide(candidate: &Candidate) -> KernelState {
     let decision = catch_unwind(AssertUnwindSafe(|| {
         if !(candidate.is_available)() {
             KernelState::Unsupported
         } else if !(candidate.self_test)() {
             KernelState::SelfTestFailed
-        } else if !is_faster((candidate.trials)()) {
-            KernelState::Slower
         } else {
             KernelState::InUse
         }

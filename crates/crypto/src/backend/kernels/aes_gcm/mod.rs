@@ -45,7 +45,7 @@ pub(super) mod tests;
 mod vector;
 
 pub(in crate::backend) use avx512::is_available;
-pub(super) use self_test::{self_test, trials};
+pub(super) use self_test::self_test;
 
 use core::mem::MaybeUninit;
 

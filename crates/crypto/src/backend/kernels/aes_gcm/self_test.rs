@@ -1,17 +1,14 @@
-//! Comparison with AWS-LC at run time: of results before the first use, and of speed.
+//! Comparison with AWS-LC at run time, before the first use.
 //!
 //! If a processor, an emulator or a compiler implements an instruction wrongly, the kernel is not
 //! used.
 
 use core::mem::MaybeUninit;
 
-use super::{Data, Key, TAG_LEN, is_available};
+use super::{Data, Key, TAG_LEN};
 use crate::algorithm::AeadAlgorithm;
 use crate::backend::evp_aead::BoxedContext;
-use crate::backend::kernels::aead_trial;
-use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
-use crate::error::CryptoError;
 
 const ALGORITHMS: [AeadAlgorithm; 2] = [AeadAlgorithm::Aes128Gcm, AeadAlgorithm::Aes256Gcm];
 
@@ -86,63 +83,4 @@ fn opens(key: &Key, input: &Input<'_>, sealed: &mut [u8]) -> bool {
     }
     sealed[0] ^= 1;
     open(sealed, out).is_err() && out.iter().all(|byte| *byte == 0)
-}
-
-/// Records of a small write, of a packet, and of half the maximum length. At the maximum length the
-/// rounds of AES take nearly all of the time on processors that have one unit for them, and the
-/// gain (7 % with AES-256 on Sapphire Rapids) is too close to the margin.
-pub(in crate::backend::kernels) fn trials() -> Vec<Trial> {
-    debug_assert!(is_available());
-    let all = ALGORITHMS.map(|algorithm| [64, 1350, 8192].map(|len| (algorithm, len)));
-    all.into_iter()
-        .flatten()
-        .flat_map(|(algorithm, len)| [seal_trial(algorithm, len), open_trial(algorithm, len)])
-        .flatten()
-        .collect()
-}
-
-const NONCE: [u8; 12] = [1; 12];
-const AAD: [u8; 5] = [23, 3, 3, 0, 0];
-const SECRET: [u8; 32] = [2; 32];
-
-/// Keys of the kernel and of AWS-LC.
-fn keys(algorithm: AeadAlgorithm) -> Option<(Box<Key>, BoxedContext)> {
-    let secret = &SECRET[..algorithm.key_len()];
-    let mut place = Box::new_uninit();
-    // SAFETY: trials run only if the instructions are available; the call initialises the key.
-    let kernel = unsafe {
-        Key::expand_in(&mut place, secret);
-        place.assume_init()
-    };
-    Some((kernel, BoxedContext::new(algorithm, secret).ok()?))
-}
-
-fn seal_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
-    let (kernel, aws_lc) = keys(algorithm)?;
-    let by_kernel = move |input: &[u8], out: &mut [u8]| {
-        let (body, tag) = out.split_at_mut(input.len() + 1);
-        let data = Data { input: input.as_ptr(), out: body.as_mut_ptr(), len: input.len() };
-        let tag = tag[..TAG_LEN].as_mut_ptr();
-        // SAFETY: the output is longer than the input by the extra byte and a tag.
-        unsafe { kernel.seal(&NONCE, &AAD, data, &[23], tag) }
-    };
-    let by_aws_lc =
-        move |input: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, input, &[23], out);
-    Some(aead_trial::seal(len, 1, by_kernel, by_aws_lc))
-}
-
-fn open_trial(algorithm: AeadAlgorithm, len: usize) -> Option<Trial> {
-    let (kernel, aws_lc) = keys(algorithm)?;
-    let mut sealed = vec![0; len + TAG_LEN];
-    aws_lc.seal(&NONCE, &AAD, &vec![0; len], &[], &mut sealed).ok()?;
-    let by_kernel = move |body: &[u8], tag: &[u8], out: &mut [u8]| {
-        let tag = tag.try_into().map_err(|_| CryptoError::Rejected)?;
-        let out = &mut out[..body.len()];
-        let data = Data { input: body.as_ptr(), out: out.as_mut_ptr(), len: body.len() };
-        // SAFETY: the output is as long as the input.
-        unsafe { kernel.open(&NONCE, &AAD, data, tag) }
-    };
-    let by_aws_lc =
-        move |body: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, body, tag, out);
-    Some(aead_trial::open(sealed, by_kernel, by_aws_lc))
 }

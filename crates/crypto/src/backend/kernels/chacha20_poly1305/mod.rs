@@ -46,7 +46,7 @@ use core::slice;
 use avx512::Available;
 use message::Stream;
 pub(crate) use message::Text;
-pub(super) use self_test::{self_test, trials};
+pub(super) use self_test::self_test;
 
 use crate::algorithm::AeadAlgorithm;
 use crate::backend::{memory, stack};

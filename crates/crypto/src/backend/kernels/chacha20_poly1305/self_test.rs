@@ -1,4 +1,4 @@
-//! Comparison with AWS-LC at run time: of results before the first use, and of speed.
+//! Comparison with AWS-LC at run time, before the first use.
 //!
 //! If a processor, an emulator or a compiler implements an instruction wrongly, the kernel is not
 //! used.
@@ -8,8 +8,6 @@ use core::mem::MaybeUninit;
 use super::{Key, TAG_LEN, Text};
 use crate::algorithm::AeadAlgorithm;
 use crate::backend::evp_aead::BoxedContext;
-use crate::backend::kernels::aead_trial;
-use crate::backend::kernels::trial::Trial;
 use crate::backend::memory::fill_random;
 
 const CHACHA20_POLY1305: AeadAlgorithm = AeadAlgorithm::ChaCha20Poly1305;
@@ -100,53 +98,4 @@ fn opens(key: &Key, input: &Input<'_>, sealed: &[u8], total: usize) -> bool {
     // SAFETY: as above.
     let is_rejected = unsafe { key.open(&input.nonce, input.aad, text, &other) }.is_err();
     is_open && is_equal && is_rejected && opened == [0; LONGEST + 2]
-}
-
-/// Sealing and opening of a short record, of one that fills a packet, and of a full one.
-pub(in crate::backend::kernels) fn trials() -> Vec<Trial> {
-    let sizes = [64, 1350, 16384];
-    sizes.into_iter().flat_map(|len| [seal_trial(len), open_trial(len)]).flatten().collect()
-}
-
-const TRIAL_KEY: [u8; 32] = [0x42; 32];
-const NONCE: [u8; 12] = [7; 12];
-const AAD: [u8; 5] = [23; 5];
-
-/// Keys of the kernel and of AWS-LC.
-fn keys() -> Option<(Box<Key>, BoxedContext)> {
-    let mut place = Box::new_uninit();
-    // SAFETY: trials run only if the instructions are available; the call initialises the key.
-    let kernel = unsafe {
-        Key::write(&mut place, &TRIAL_KEY);
-        place.assume_init()
-    };
-    Some((kernel, BoxedContext::new(CHACHA20_POLY1305, &TRIAL_KEY).ok()?))
-}
-
-fn seal_trial(len: usize) -> Option<Trial> {
-    let (kernel, aws_lc) = keys()?;
-    let by_kernel = move |data: &[u8], out: &mut [u8]| {
-        let (body, tag) = out.split_at_mut(data.len());
-        let (output, tag) = (body.as_mut_ptr(), tag[..TAG_LEN].as_mut_ptr());
-        let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
-        // SAFETY: the output is as long as the input, and the tag has its length.
-        unsafe { kernel.seal(&NONCE, &AAD, text, tag) }
-    };
-    let by_aws_lc = move |data: &[u8], out: &mut [u8]| aws_lc.seal(&NONCE, &AAD, data, &[], out);
-    Some(aead_trial::seal(len, 0, by_kernel, by_aws_lc))
-}
-
-fn open_trial(len: usize) -> Option<Trial> {
-    let (kernel, aws_lc) = keys()?;
-    let mut sealed = vec![0; len + TAG_LEN];
-    aws_lc.seal(&NONCE, &AAD, &vec![1; len], &[], &mut sealed).ok()?;
-    let by_kernel = move |data: &[u8], tag: &[u8], out: &mut [u8]| {
-        let output = out[..data.len()].as_mut_ptr();
-        let text = Text { input: data.as_ptr(), len: data.len(), extra: &[], output };
-        // SAFETY: the output is as long as the input.
-        unsafe { kernel.open(&NONCE, &AAD, text, tag) }
-    };
-    let by_aws_lc =
-        move |data: &[u8], tag: &[u8], out: &mut [u8]| aws_lc.open(&NONCE, &AAD, data, tag, out);
-    Some(aead_trial::open(sealed, by_kernel, by_aws_lc))
 }

@@ -59,7 +59,8 @@ pub(crate) use number::MODULUS_LEN;
 use private::PrivateKey;
 pub(super) use private::rejected_signatures;
 use public::PublicKey;
-pub(super) use self_test::{self_test, trials};
+use self_test::private_self_test;
+pub(super) use self_test::{private_self_test_failed, self_test};
 
 use super::{Kernel, is_in_use};
 
@@ -103,6 +104,12 @@ impl KeyKernel {
         Some((instructions, key.as_deref()?))
     }
 
+    /// Tests the private-key operation, unless that was done before, so that no signature waits for
+    /// the test.
+    pub(crate) fn prepare_to_sign(&self) {
+        _ = self.instructions.map(private_self_test);
+    }
+
     /// The private key, if the kernel can use it. `parts` returns the modulus and the other parts.
     pub(crate) fn signer(
         &self,
@@ -110,6 +117,9 @@ impl KeyKernel {
     ) -> Option<Signer<'_>> {
         let instructions = self.instructions?;
         let key = self.private.get_or_init(|| {
+            if !private_self_test(instructions) {
+                return None;
+            }
             let (n, parts) = parts()?;
             PrivateKey::new(instructions, &n, &parts)
         });

@@ -1,10 +1,12 @@
-//! A self-test that compares the kernel with AWS-LC at run time, and the timing of both.
+//! Self-tests that compare the kernel with AWS-LC at run time.
 //!
-//! See `kernels/mod.rs`, which runs both before the kernel is used.
+//! See `kernels/mod.rs`, which runs the one of the public-key operation before the kernel is used.
+//! The other takes milliseconds with what it makes for it, so that only processes with a private
+//! key run it.
 
-use core::hint::black_box;
+use std::panic::catch_unwind;
+use std::sync::OnceLock;
 
-use super::super::trial::Trial;
 use super::avx512::Avx512;
 use super::number::{MODULUS_LEN, PRIME_LEN};
 use super::private::PrivateKey;
@@ -14,13 +16,26 @@ use crate::backend::memory::fill_random;
 
 pub(super) type Bytes = [u8; MODULUS_LEN];
 
-/// Whether the kernel gives AWS-LC's results, on fixed and on random numbers.
+/// Whether the public-key operation gives AWS-LC's results, on fixed and on random numbers.
 pub(in super::super) fn self_test() -> bool {
     let Some(instructions) = Avx512::detect() else { return false };
     let power =
         |n: &Bytes, base: &Bytes| PublicKey::new(instructions, n)?.recover(instructions, base);
-    public_passes(power) && private_passes(|key, block| key.sign(instructions, block), instructions)
+    public_passes(power)
 }
+
+/// Whether the private-key operation gives AWS-LC's result, too. The first call tests it.
+pub(super) fn private_self_test(instructions: Avx512) -> bool {
+    let passes = || private_passes(|key, block| key.sign(instructions, block), instructions);
+    *PRIVATE_PASSES.get_or_init(|| catch_unwind(passes).unwrap_or(false))
+}
+
+/// Whether the private-key operation was tested, and failed.
+pub(in super::super) fn private_self_test_failed() -> bool {
+    PRIVATE_PASSES.get() == Some(&false)
+}
+
+static PRIVATE_PASSES: OnceLock<bool> = OnceLock::new();
 
 /// Whether `power`, which returns `base^65537` modulo `n`, gives AWS-LC's results. Tests pass a
 /// function with a fault.
@@ -62,25 +77,6 @@ pub(super) fn fixed_key(
     let aws_lc = RawKey::private(&P, &Q).ok()?;
     let (n, parts) = aws_lc.parts()?;
     Some((PrivateKey::new(instructions, &n, &parts)?, aws_lc))
-}
-
-/// The work by which the kernel is compared with AWS-LC.
-pub(in super::super) fn trials() -> Vec<Trial> {
-    let Some(instructions) = Avx512::detect() else { return vec![] };
-    let (public, raw_public) = (PublicKey::new(instructions, &RUNS), RawKey::public(&RUNS));
-    let (Some(public), Ok(raw_public)) = (public, raw_public) else { return vec![] };
-    let Some((private, raw_private)) = fixed_key(instructions) else { return vec![] };
-    let block = black_box(&RUNS_BELOW);
-    vec![
-        Trial::new(
-            move || _ = black_box(public.recover(instructions, block)),
-            move || _ = black_box(raw_public.recover(block)),
-        ),
-        Trial::new(
-            move || _ = black_box(private.sign(instructions, block)),
-            move || _ = black_box(raw_private.sign(block)),
-        ),
-    ]
 }
 
 /// 2^2048 - 1.
