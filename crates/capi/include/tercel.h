@@ -1864,9 +1864,9 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  const char *explanation,
                                  size_t explanation_len);
 
-// Creates a set with the certificates of a PEM file that are authorities'. A self-issued certificate
-// that is not an authority's is trusted only as itself; others are left out. If nothing is left,
-// the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
+// Creates a set with the certificates of a PEM file that are authorities'. A self-issued
+// certificate that is not an authority's is trusted only as itself; others are left out. If
+// nothing is left, the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables

@@ -21,9 +21,9 @@ impl Roots {
     }
 }
 
-/// Creates a set with the certificates of a PEM file that are authorities'. A self-issued certificate
-/// that is not an authority's is trusted only as itself; others are left out. If nothing is left,
-/// the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
+/// Creates a set with the certificates of a PEM file that are authorities'. A self-issued
+/// certificate that is not an authority's is trusted only as itself; others are left out. If
+/// nothing is left, the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_from_pem(
     pem: *const u8,

@@ -87,8 +87,9 @@ impl<S: Read + Write> TlsStream<S> {
     }
 
     /// Sends close_notify. The peer's data can still be read: read until the end before the stream
-    /// is dropped, since unread data may reset the connection and discard what was written. If the transport would block, the
-    /// call has to be repeated; after a success a repetition has no effect.
+    /// is dropped, since unread data may reset the connection and discard what was written. If the
+    /// transport would block, the call has to be repeated; after a success a repetition has no
+    /// effect.
     ///
     /// # Errors
     /// The errors of the transport.

@@ -185,8 +185,8 @@ impl Request {
         self.records.iter().any(|record| usages.contains(&record.usage))
     }
 
-    /// The first record of these usages that matches. Of each usage and selector, the digest that
-    /// is preferred is compared, and whole certificates and keys. RFC 7671 9
+    /// The first record of these usages that matches. For each usage and selector, only records
+    /// with the preferred digest are compared, and those without a digest. RFC 7671 9
     fn find(&self, usages: &[u8], certificate: &Certificate) -> Result<Option<Arc<Record>>, ()> {
         let mut group = None;
         for record in self.records.iter().filter(|record| usages.contains(&record.usage)) {

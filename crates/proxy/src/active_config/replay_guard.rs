@@ -86,7 +86,7 @@ mod short {
     }
 
     /// Calls `make`, which makes guards with this startup window. `None` makes guards whose window
-    /// is over. Clocks are read in whole seconds, so a window may last one second more.
+    /// has ended. Clocks are read in whole seconds, so a window may last one second more.
     pub(crate) fn with_startup_window<T>(window: Option<Duration>, make: impl FnOnce() -> T) -> T {
         let before = WINDOW.replace(window);
         let made = make();

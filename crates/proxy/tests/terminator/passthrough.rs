@@ -354,7 +354,7 @@ async fn idle_and_half_closed_connections_time_out() {
         let mut stream = connect_raw(&proxy).await;
         stream.write_all(&client_hello("a.example")).await.unwrap();
         if half_closed {
-            // The time may already be over.
+            // The time may already have passed.
             let _ = stream.shutdown().await;
         }
         let ended = timeout(LIMIT, stream.read(&mut [0])).await.unwrap();

@@ -120,7 +120,7 @@ async fn proxy_header_counts_against_the_handshake_timeout() {
     let proxy = folder.start(&format!("to = \"{}\"\n{more}", echo().await));
     // A second client begins between the first one's beginning and its header. The first one's time
     // ends first, and would end last if it began again with the header. If this task was suspended
-    // until both had ended, it cannot tell which one ended first.
+    // until both had ended, it cannot determine which one ended first.
     for _ in 0..20 {
         let mut first = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
         tokio::time::sleep(PAUSE).await;

@@ -300,7 +300,7 @@ async fn replaced_guard_refuses_while_the_previous_one_may_admit() {
     let mut earlier = TcpStream::connect(node.addresses()[0]).await.unwrap();
     wait_until("the connection is accepted", || node.connections() == 1).await;
     for guard in ["shared", "own"] {
-        // The new guard's own window is over, so that it refuses because of the previous one only.
+        // The new guard's own window has ended, so it refuses because of the previous one only.
         with_startup_window(None, || node.reload(config(&text(guard)))).unwrap();
     }
     let (near, mut far) = tokio::io::duplex(1 << 16);
