@@ -113,8 +113,7 @@ fn serve(options: &Options) -> Result<()> {
         None => Config::from_options(&options.command_line_options())?,
     };
     if options.check {
-        tercel_proxy::check(&config)?;
-        for warning in config.warnings() {
+        for warning in tercel_proxy::check(&config)? {
             warn(format_args!("{warning}"));
         }
         print_line(format_args!("configuration is valid"));

@@ -8,10 +8,9 @@ use std::fmt;
 
 use pki_types::UnixTime;
 
-use crate::certificate::{Certificate, KeyPurposes};
+use crate::certificate::{Certificate, KeyPurposes, Usage};
 use crate::der::Malformed;
 use crate::reason::RefusalReason;
-use crate::verifier::Usage;
 
 /// The restrictions of one anchor. The default has none: the anchor was given without a
 /// certificate.

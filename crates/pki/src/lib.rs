@@ -61,9 +61,9 @@ mod verifier;
 pub use algorithms::CertificateAlgorithm;
 pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
-    CertificateSummary, common_name, dns_names, email_names, end_entity_public_key, is_authority,
-    issuer, not_after, signature_algorithms, spiffe_id, subject_names, subject_public_key_info,
-    tls_server_end_point, uri_names,
+    CertificateSummary, Usage, common_name, dns_names, email_names, end_entity_public_key,
+    is_authority, issuer, not_after, signature_algorithms, spiffe_id, subject_names,
+    subject_public_key_info, tls_server_end_point, uri_names,
 };
 pub use file_content::FileContent;
 pub use ocsp::OcspPolicy;
@@ -76,7 +76,7 @@ pub use revocation::{RevocationPolicy, UnreadableCrl};
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
-pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust, Usage};
+pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust};
 
 /// The program of this crate's README is compiled as a test.
 #[cfg(doctest)]

@@ -3,53 +3,24 @@
 //! As with OpenSSL, unknown names select nothing. Names of suites that OpenSSL has and Tercel
 //! refuses do not, either. A list that selects nothing is an error.
 
-use core::ffi::CStr;
-
 use tercel::wire::CipherSuite;
 
 use super::suite::{self, Authentication, Cipher, Encryption};
-use super::suite_b;
-use crate::errors::{self, reasons};
-use crate::settings::Settings;
 
 /// The result of a cipher string.
 #[derive(Debug, PartialEq, Eq)]
-struct Selected {
+pub(crate) struct Selected {
     /// The TLS 1.2 suites, most preferred first.
-    suites: Vec<CipherSuite>,
+    pub(crate) suites: Vec<CipherSuite>,
     /// The level of `@SECLEVEL=`, if it was given.
-    security_level: Option<i32>,
-}
-
-/// Sets the TLS 1.2 suites that a string selects, its security level, and its profile of Suite B.
-/// As with OpenSSL, the suites are removed if nothing is selected, which is an error. Whether it
-/// succeeded; if not, an error is in the queue.
-pub(crate) fn set(settings: &mut Settings, text: &CStr) -> bool {
-    let text = text.to_string_lossy();
-    if let Some(profile) = suite_b::named(&text) {
-        settings.certificate_flags &= !suite_b::FLAGS;
-        settings.certificate_flags |= profile;
-    }
-    // A profile takes the place of the string.
-    let rule = suite_b::rule(settings.certificate_flags, &text);
-    let Some(selected) = select(rule.unwrap_or(&text)) else {
-        errors::push(reasons::INVALID_COMMAND);
-        return false;
-    };
-    settings.suites12 = selected.suites;
-    settings.security_level = selected.security_level.unwrap_or(settings.security_level);
-    let succeeded = !settings.suites12.is_empty();
-    if !succeeded {
-        errors::push(reasons::NO_CIPHER_MATCH);
-    }
-    succeeded
+    pub(crate) security_level: Option<i32>,
 }
 
 /// Evaluates a cipher string. `None` if a command in it is malformed.
-fn select(text: &str) -> Option<Selected> {
+pub(crate) fn select(text: &str) -> Option<Selected> {
     let mut list = List::default();
     let mut rest = text;
-    // Elsewhere it is an unknown name.
+    // Elsewhere in a string, DEFAULT is an unknown name.
     if let Some(after) = text.strip_prefix("DEFAULT") {
         list.add(&matching("ALL")?);
         rest = after;

@@ -1,6 +1,7 @@
 //! SSL_CTX: the settings that connections share, and what belongs to all of them.
 
 pub(crate) mod counters;
+pub(crate) mod dane;
 pub(crate) mod files;
 pub(crate) mod used;
 
@@ -11,7 +12,6 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-use crate::connection::dane::ContextDane;
 use crate::entry::Object;
 use crate::method::Method;
 use crate::objects::cipher_list::LentCiphers;
@@ -24,6 +24,7 @@ use crate::settings::remembered::Configurations;
 use crate::sys::crypto::EX_INDEX_SSL_CTX;
 use crate::tickets::ContextTickets;
 use counters::Counters;
+use dane::ContextDane;
 
 /// A context.
 pub(crate) struct Context {

@@ -536,7 +536,7 @@ impl Configuration {
                 if text.contains(':') { None } else { self.set_groups(text) }
             }
             Command::Ciphers => {
-                self.change(|settings| string::set(settings, value).then_some(()))?;
+                self.change(|settings| settings.set_cipher_string(value).then_some(()))?;
                 self.mark_own_suites();
                 Some(())
             }

@@ -81,7 +81,7 @@ functions! {
     fn SSL_CTX_set_cipher_list(context: &Context; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(list) = (unsafe { text(list) }) else { return FAIL };
-        context.change(|settings| string::set(settings, list)).into()
+        context.change(|settings| settings.set_cipher_string(list)).into()
     }
     fn SSL_CTX_set_ciphersuites(context: &Context; list: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.

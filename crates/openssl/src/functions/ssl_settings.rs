@@ -44,7 +44,7 @@ functions! {
         let Some(list) = (unsafe { text(list) }) else { return FAIL };
         ssl.change(|settings| {
             settings.has_own_suites = true;
-            string::set(settings, list)
+            settings.set_cipher_string(list)
         }).into()
     }
     fn SSL_set_ciphersuites(ssl: &Ssl; list: *const c_char) -> c_int = FAIL => {

@@ -7,14 +7,15 @@ pub(crate) mod options;
 pub(crate) mod remembered;
 pub(crate) mod security;
 
-use core::ffi::{c_int, c_long};
+use core::ffi::{CStr, c_int, c_long};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tercel::wire::{CipherSuite, NamedGroup, SignatureScheme};
 use tercel::{ClientConfig, ServerConfig};
 
-use crate::ciphers::suite;
 use crate::ciphers::suite_b::{self, Profile};
+use crate::ciphers::{string, suite};
+use crate::errors::{self, reasons};
 use crate::method::Method;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
@@ -102,6 +103,30 @@ impl Clone for Compiled {
 }
 
 impl Settings {
+    /// Sets the TLS 1.2 suites that a string selects, its security level, and its profile of
+    /// Suite B. Returns whether it succeeded; if not, an error is in the queue. As with OpenSSL,
+    /// the suites are removed if nothing is selected, which is an error.
+    pub(crate) fn set_cipher_string(&mut self, text: &CStr) -> bool {
+        let text = text.to_string_lossy();
+        if let Some(profile) = suite_b::named(&text) {
+            self.certificate_flags &= !suite_b::FLAGS;
+            self.certificate_flags |= profile;
+        }
+        // A profile takes the place of the string.
+        let rule = suite_b::rule(self.certificate_flags, &text);
+        let Some(selected) = string::select(rule.unwrap_or(&text)) else {
+            errors::push(reasons::INVALID_COMMAND);
+            return false;
+        };
+        self.suites12 = selected.suites;
+        self.security_level = selected.security_level.unwrap_or(self.security_level);
+        let succeeded = !self.suites12.is_empty();
+        if !succeeded {
+            errors::push(reasons::NO_CIPHER_MATCH);
+        }
+        succeeded
+    }
+
     /// The settings of a new context.
     pub(crate) fn new(method: &'static Method) -> Self {
         let (suites13, suites12): (Vec<_>, Vec<_>) =

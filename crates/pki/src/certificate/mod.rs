@@ -15,7 +15,6 @@ use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 use crate::time;
-use crate::verifier::Usage;
 
 pub(crate) use names::escape_untrusted;
 use spiffe::is_spiffe_id;
@@ -330,6 +329,16 @@ impl<'a> Certificate<'a> {
         }
         Ok(None)
     }
+}
+
+/// The use of the leaf. The extended key usages of the leaf and of its issuers, where present, must
+/// allow this use. RFC 5280 4.2.1.12
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// The leaf authenticates a server.
+    Server,
+    /// The leaf authenticates a client.
+    Client,
 }
 
 /// The uses for which an extendedKeyUsage allows a key. The default, without the extension, allows

@@ -18,7 +18,7 @@ use tercel_crypto::{Hash, HashAlgorithm, KeyKind, PublicKey, SignatureAlgorithm}
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::{Certificate, bad_encoding};
+use crate::certificate::{Certificate, Usage, bad_encoding};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
@@ -29,16 +29,6 @@ use crate::roots::Roots;
 use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
-
-/// The use of the leaf. The extended key usages of the leaf and of its issuers, where present, must
-/// allow this use. RFC 5280 4.2.1.12
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Usage {
-    /// The leaf authenticates a server.
-    Server,
-    /// The leaf authenticates a client.
-    Client,
-}
 
 /// The basis of trust in an accepted chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

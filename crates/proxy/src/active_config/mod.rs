@@ -5,6 +5,7 @@
 //! fails as a whole. State that outlives a reload (ticket keys, the replay guard, certificates of
 //! an unchanged source) is taken over from the previous configuration.
 
+mod client_authorities;
 mod own_address;
 pub(crate) mod replay_guard;
 mod resumption;
@@ -12,7 +13,6 @@ pub(crate) mod server_names;
 mod session_context;
 
 use std::net::{IpAddr, ToSocketAddrs};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     Policy, ServerConfig,
-    server::{ClientAuth, ServerConfigBuilder},
+    server::ServerConfigBuilder,
     session::{ServerSessionStore, TicketSealer},
 };
 use tercel_fleet::Fleet;
@@ -51,6 +51,8 @@ pub(crate) struct ActiveConfig {
     ech: Option<Arc<EchKeys>>,
     /// For each listener, its names and the certificates of its routes.
     shown: Vec<Shown>,
+    /// Problems that do not prevent service.
+    warnings: Vec<ConfigError>,
     resumption: ResumptionState,
     /// `Some` if this configuration uses another replay guard than the previous configuration.
     /// Connections that were accepted earlier use the previous guard; their handshakes end at most
@@ -110,6 +112,7 @@ impl ActiveConfig {
             fips: config.fips,
             ech: load_ech_keys(config, previous)?,
             shown: Vec::new(),
+            warnings: config.warnings(),
             resumption,
             previous_guard_admits_for,
         };
@@ -166,6 +169,11 @@ impl ActiveConfig {
         }
     }
 
+    /// Problems that do not prevent service.
+    pub(crate) fn warnings(&self) -> &[ConfigError] {
+        &self.warnings
+    }
+
     /// The state shared with other processes.
     pub(crate) fn fleet(&self) -> Option<&Fleet> {
         self.resumption.fleet.as_ref()
@@ -210,10 +218,14 @@ impl ActiveConfig {
                 Some(source) => Some(self.certificates(route, source, previous)?),
                 None => None,
             };
+            let authorities = client_authorities::load(route, &mut self.warnings)?;
             kinds.push(match &certificates {
-                Some(certificates) => {
-                    RouteKind::Terminate(self.server_config(listener, route, certificates)?)
-                }
+                Some(certificates) => RouteKind::Terminate(self.server_config(
+                    listener,
+                    route,
+                    certificates,
+                    authorities,
+                )?),
                 None if route.ech_front => RouteKind::EchFront,
                 None => RouteKind::Passthrough,
             });
@@ -256,6 +268,7 @@ impl ActiveConfig {
         listener: &Listener,
         route: &Route,
         certificates: &Certificates,
+        authorities: Option<Roots>,
     ) -> Result<Arc<ServerConfig>, ConfigError> {
         let mut builder = self
             .builder(listener)
@@ -265,8 +278,8 @@ impl ActiveConfig {
         if route.min_version == ProtocolVersion::TLS1_3 {
             builder = builder.versions(&[ProtocolVersion::TLS1_3]);
         }
-        if let (true, Some(file)) = (route.client_auth != ClientAuth::None, &route.client_ca) {
-            builder = builder.client_auth(route.client_auth, load_roots(route, file)?);
+        if let Some(authorities) = authorities {
+            builder = builder.client_auth(route.client_auth, authorities);
         }
         builder = match &self.resumption.tickets {
             Some(tickets) => builder.tickets(Arc::clone(tickets) as Arc<dyn TicketSealer>),
@@ -392,16 +405,6 @@ fn shows_certificate(shown: &[Shown], name: &str) -> bool {
         let of_route = names.find(Some(name)).and_then(|route| certificates.get(route));
         of_route.and_then(Option::as_ref).is_some_and(|certificates| certificates.covers(name))
     })
-}
-
-/// Reads the authorities of a route's clients.
-pub(crate) fn load_roots(route: &Route, file: &Path) -> Result<Roots, ConfigError> {
-    let error_for =
-        |reason: String| route.location.error("client_ca", format!("{}: {reason}", file.display()));
-    let pem = std::fs::read(file).map_err(|error| error_for(error.to_string()))?;
-    let mut roots = Roots::new();
-    roots.add_pem(&pem).map_err(|error| error_for(error.to_string()))?;
-    Ok(roots)
 }
 
 fn resolve_backends(route: &Route) -> Result<Vec<Endpoint>, ConfigError> {

@@ -10,17 +10,14 @@ mod parse;
 mod restart;
 pub(crate) mod table;
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tercel::crypto::Kernel;
-use tercel::pki::Roots;
 use tercel::server::ClientAuth;
 use tercel::wire::ProtocolVersion;
 
-use crate::active_config::load_roots;
 pub use address::BackendAddress;
 pub use error::ConfigError;
 pub(crate) use error::without_number;
@@ -296,9 +293,8 @@ pub enum OnTruncation {
 }
 
 impl Config {
-    /// Problems of the configuration that do not prevent service.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<ConfigError> {
+    /// Problems of the configuration itself that do not prevent service.
+    pub(crate) fn warnings(&self) -> Vec<ConfigError> {
         let fleet = self.resumption.fleet.as_ref();
         let store = fleet.and_then(|fleet| fleet.store.as_ref());
         let has_password = store.is_some_and(tercel_fleet::StoreSettings::has_password);
@@ -306,26 +302,6 @@ impl Config {
                       for example with chmod 640";
         let exposed = self.is_exposed && has_password;
         let exposed = exposed.then(|| self.location.error("resumption.store.url", reason));
-        let routes = self.listeners.iter().flat_map(|listener| &listener.routes);
-        exposed.into_iter().chain(routes.flat_map(client_ca_warnings)).collect()
+        exposed.into_iter().collect()
     }
 }
-
-/// The certificates in the file `client_ca` that are not authorities'. A file that cannot be used
-/// is an error elsewhere.
-fn client_ca_warnings(route: &Route) -> Vec<ConfigError> {
-    let roots = route.client_ca.as_deref().and_then(|file| load_roots(route, file).ok());
-    let others = roots.as_ref().map(Roots::not_anchors).unwrap_or_default();
-    let file = route.client_ca.as_deref().unwrap_or(Path::new("")).display();
-    let warning =
-        |text: &dyn fmt::Display| route.location.error("client_ca", format!("{file}: {text}"));
-    let mut warnings: Vec<_> =
-        others.iter().take(MAX_CA_WARNINGS).map(|other| warning(other)).collect();
-    if let Some(more @ 1..) = others.len().checked_sub(MAX_CA_WARNINGS) {
-        warnings.push(warning(&format_args!("{more} more certificates are not authorities'")));
-    }
-    warnings
-}
-
-/// The maximum number of certificates that are named in warnings about one file.
-const MAX_CA_WARNINGS: usize = 3;

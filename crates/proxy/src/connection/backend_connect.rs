@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use crate::backend::endpoint::BackendStream;
-use crate::observability::logs::LogKind;
 use crate::observability::metrics::labels::BackendFailure;
+use crate::worker::log_limits::LogKind;
 use crate::worker::{WorkerConfig, WorkerContext};
 
 /// A client's route, identified by its indices in the configuration under which the connection was

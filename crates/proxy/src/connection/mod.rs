@@ -26,11 +26,11 @@ use crate::connection::backend_connect::BackendConnector;
 use crate::connection::client_hello::{PassthroughHello, Selected, StartedHandshake};
 use crate::connection::early_data::{BackendState, EarlyDataBackend, EarlyExchangeResult};
 use crate::connection::ech_front::Opened;
-use crate::observability::logs::LogKind;
 use crate::observability::metrics::labels::{BackendFailure, ConnectionRefusal, HandshakeFailure};
 use crate::relay::passthrough::PassthroughConnection;
 use crate::relay::proxied_connection::{CloseReason, ProxiedConnection};
 use crate::worker::connection_limits::Permit;
+use crate::worker::log_limits::LogKind;
 use crate::worker::{ConnectionGuard, WorkerConfig, WorkerContext};
 use proxy_protocol::Addresses;
 

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 
 use super::socket::{BACKLOG, ListeningSocket, ignore_new_connections};
 use crate::connection::{self, AcceptedConnection};
-use crate::observability::logs::LogKind;
 use crate::system::file_limit::DescriptorReserve;
 use crate::worker::connection_limits::Permit;
+use crate::worker::log_limits::LogKind;
 use crate::worker::{ConnectionGuard, WorkerContext};
 
 /// A listener of one worker.

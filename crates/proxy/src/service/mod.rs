@@ -49,13 +49,13 @@ pub fn run(config: Config) -> Result<()> {
     let logging = logs::start(format, level).context("cannot initialize logging")?;
     let inherited: Vec<_> = inherited.into_iter().map(|each| each.listener).collect();
     raise_file_limit(&config);
-    log_warnings(&config);
     let (user, group) = (config.user.clone(), config.group.clone());
     let admin = match config.admin {
         None => None,
         Some(address) => Some(bind_admin(&config, address, &inherited)?),
     };
     let bound = BoundProxy::new(config, &inherited)?;
+    log_warnings(bound.warnings());
     // The workers have duplicated the sockets.
     drop(inherited);
     if let Some(user) = user {

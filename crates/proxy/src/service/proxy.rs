@@ -66,16 +66,22 @@ pub(crate) struct PreparedConfig {
     restart_required: Vec<ConfigError>,
 }
 
-/// Checks that everything in `config` can be loaded, without opening a listener.
+/// Checks that everything in `config` can be loaded, without opening a listener. Returns problems
+/// that do not prevent service.
 ///
 /// # Errors
 ///
 /// The first failure.
-pub fn check(config: &Config) -> Result<(), ConfigError> {
-    ActiveConfig::new(config, None).map(|_| ())
+pub fn check(config: &Config) -> Result<Vec<ConfigError>, ConfigError> {
+    Ok(ActiveConfig::new(config, None)?.warnings().to_vec())
 }
 
 impl BoundProxy {
+    /// Problems of the configuration that do not prevent service.
+    pub(crate) fn warnings(&self) -> &[ConfigError] {
+        self.active.warnings()
+    }
+
     /// Loads the configuration and opens its listeners. An inherited socket with the address of a
     /// listener is used for that listener.
     ///
@@ -192,6 +198,11 @@ impl Proxy {
         let prepared = self.current().prepare(config)?;
         self.activate(prepared);
         Ok(())
+    }
+
+    /// Problems of the active configuration that do not prevent service.
+    pub(crate) fn warnings(&self) -> Vec<ConfigError> {
+        self.control.borrow().active.warnings().to_vec()
     }
 
     /// A copy of the active configuration, for [`CurrentConfig::prepare`].

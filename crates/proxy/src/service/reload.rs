@@ -73,7 +73,7 @@ impl Reload {
                     Ok(prepared) => {
                         proxy.activate(*prepared);
                         tracing::info!("configuration reloaded");
-                        startup::log_warnings(proxy.config());
+                        startup::log_warnings(&proxy.warnings());
                     }
                     Err(error) => tracing::error!(
                         %error,

@@ -6,11 +6,11 @@ use std::net::TcpListener;
 use anyhow::{Result, anyhow};
 use tercel::crypto::{Kernel, kernel_state};
 
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::system::file_limit;
 
-pub(super) fn log_warnings(config: &Config) {
-    for warning in config.warnings() {
+pub(super) fn log_warnings(warnings: &[ConfigError]) {
+    for warning in warnings {
         tracing::warn!(%warning, "configuration warning");
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod connection_limits;
 pub(crate) mod idle_timer;
+pub(crate) mod log_limits;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,10 +14,10 @@ use tokio::sync::Notify;
 use crate::active_config::{ActiveConfig, ActiveListener};
 use crate::backend::round_robin::RoundRobin;
 use crate::config::Timeouts;
-use crate::observability::logs::LogLimits;
 use crate::observability::metrics::Shard;
 use connection_limits::{ConnectionCounts, ConnectionLimits, WorkerCounts};
 use idle_timer::IdleTimers;
+use log_limits::LogLimits;
 
 /// The state shared by the tasks of one worker.
 pub(crate) struct WorkerContext {

@@ -105,7 +105,7 @@ async fn client_ca_with_a_clients_certificate_certifies_nobody_else() {
     assert!(refused.contains("not an authority's"), "{refused}");
 
     let settings = format!("to = \"{}\"\n{}", echo().await, text("alice.pem"));
-    let warnings = parsed(&settings).warnings();
+    let warnings = tercel_proxy::check(&parsed(&settings)).unwrap();
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(warning.to_string().contains("CN=alice is trusted only as itself"), "{warning}");
     let proxy = folder.start(&settings);

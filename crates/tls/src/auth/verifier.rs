@@ -7,9 +7,9 @@ use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
 use tercel_wire::CertificateType;
 
 use super::verify_peer::{PeerIdentity, VerifyPeer};
+use crate::auth::parts_hash::PartsHash;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
-use crate::resumption::parts_hash::PartsHash;
 use crate::side::Side;
 
 /// A verifier of certificate chains. It accepts a chain that ends in a trusted root and has the key

@@ -11,13 +11,13 @@ use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint, 
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
+use crate::auth::parts_hash::PartsHash;
 use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::psk::PreSharedKey;
 use crate::resumption::client_memory_store::ClientMemoryStore;
-use crate::resumption::parts_hash::PartsHash;
 use crate::resumption::session::client_store::ClientSessionStore;
 
 /// A client's configuration, shared by any number of connections.

@@ -10,12 +10,12 @@ use tercel_wire::ProtocolVersion;
 use super::client::ClientConfig;
 use super::common::{Common, QuicOptions, QuicRules};
 use super::server::ServerConfig;
+use crate::auth::parts_hash::PartsHash;
 use crate::error::config::ConfigError;
 use crate::fips::FipsReason;
 use crate::keys::quic::Version;
 use crate::policy::Policy;
 use crate::record::sealer::Padding;
-use crate::resumption::parts_hash::PartsHash;
 
 impl ClientConfig {
     /// Returns the name of an option because of which a handshake may ask its caller a

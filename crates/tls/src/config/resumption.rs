@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::client_auth::ClientAuth;
 use super::common::Common;
+use crate::auth::parts_hash::PartsHash;
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
 use crate::resumption::context_digest::ContextDigest;
-use crate::resumption::parts_hash::PartsHash;
 use crate::resumption::replay_guard::AdmitEarlyData;
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;

@@ -5,7 +5,6 @@ pub(crate) mod client_memory_store;
 pub(crate) mod codec;
 pub(crate) mod context_digest;
 mod lru_map;
-pub(crate) mod parts_hash;
 pub(crate) mod replay_guard;
 pub(crate) mod server_memory_store;
 pub(crate) mod session;

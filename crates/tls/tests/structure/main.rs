@@ -78,6 +78,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "reason",
             "certificate",
             "refusal",
+            "anchor",
             "roots",
             "revocation",
             "ocsp",

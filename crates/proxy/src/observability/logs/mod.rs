@@ -39,7 +39,6 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use queue::{LogQueue, QueueWriter};
 pub use rate_limit::LogRateLimit;
-pub(crate) use rate_limit::{LogKind, LogLimits};
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
