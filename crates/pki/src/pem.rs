@@ -74,10 +74,12 @@ impl From<pem::Error> for PemError {
 }
 
 /// Refuses a begin line that the parser would skip, because a certificate of a chain would be lost
-/// without an error. Comments, which begin with `#`, are skipped. RFC 7468 3
+/// without an error. Comments, which begin with `#`, are skipped, and so is text that continues
+/// after the label, such as a description of a certificate. RFC 7468 3
 fn check_begin_lines(pem: &[u8]) -> Result<(), PemError> {
     for line in pem.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        let is_skipped = !line.starts_with(BEGIN) && contains(line, BEGIN);
+        let ends_with_label = line.trim_ascii_end().ends_with(b"-----");
+        let is_skipped = !line.starts_with(BEGIN) && contains(line, BEGIN) && ends_with_label;
         let is_comment = line.trim_ascii_start().starts_with(b"#");
         let is_unsupported = UNSUPPORTED_LABELS.iter().any(|label| contains(line, label));
         if (is_skipped || is_unsupported) && !is_comment {

@@ -39,6 +39,7 @@ pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("tools/", &[]),
     ("docs/", &[]),
     (".ci/", &[]),
+    (".cargo/", &["msrv", "cross", "package"]),
     ("Cargo.toml", &["package", "msrv", "cross", "features"]),
     ("Cargo.lock", &["msrv", "cross", "package"]),
     ("justfile", &[]),

@@ -232,6 +232,14 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
         TERCEL_REFUSED_STAPLE_EXPIRED,
         c"certificate refused: the stapled OCSP response is out of date",
     ),
+    (
+        TERCEL_REFUSED_AUTHORITY_EXPIRED,
+        c"certificate refused: the trusted authority's own certificate has expired",
+    ),
+    (
+        TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID,
+        c"certificate refused: the trusted authority's own certificate is not yet valid",
+    ),
     (TERCEL_INTERNAL_OTHER, c"an operation failed"),
     (TERCEL_INTERNAL_CRYPTO, c"a cryptographic operation failed"),
     (TERCEL_INTERNAL_PANIC, c"a bug of the library ended an operation"),
