@@ -10,8 +10,8 @@ use crate::config::{ConfigError, Route};
 /// The maximum number of certificates that are named in warnings about one file.
 const MAX_WARNINGS: usize = 3;
 
-/// Reads the authorities of a route's clients, if it requests certificates. Certificates in the file
-/// that are not authorities' are added to `warnings`.
+/// Reads the authorities of a route's clients, if it requests certificates. Certificates in the
+/// file that are not authorities' are added to `warnings`.
 pub(super) fn load(
     route: &Route,
     warnings: &mut Vec<ConfigError>,
