@@ -107,8 +107,13 @@ impl Fixture {
     #[cfg(feature = "http3")]
     pub(super) fn udp(mut self) -> Self {
         for name in ["taken-udp", "silent-udp"] {
-            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let address = socket.local_addr().unwrap().to_string();
+            // Where a UDP port is taken, the error is about TCP if that port is taken, too.
+            let with_free_tcp = || {
+                let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+                let address = socket.local_addr().unwrap();
+                TcpListener::bind(address).is_ok().then_some((socket, address.to_string()))
+            };
+            let (socket, address) = std::iter::repeat_with(with_free_tcp).flatten().next().unwrap();
             self.open_udp.push(socket);
             self = self.with(name, address);
         }
