@@ -3,7 +3,7 @@
 //!
 //! The process's three streams are pipes that are always drained, so it never blocks on them.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -18,6 +18,9 @@ use nix::unistd::Pid;
 
 use crate::children::{self, lock};
 
+/// The longest wait for the last output of a process that has ended.
+const OUTPUT_LIMIT: Duration = Duration::from_secs(10);
+
 /// A running program.
 #[derive(Debug)]
 pub struct Process {
@@ -27,6 +30,8 @@ pub struct Process {
     error_output: Collected,
     /// The sender of bytes for the standard input, which is closed when the sender is dropped.
     input: Option<mpsc::Sender<Vec<u8>>>,
+    /// Whether the process has ended and its output was read to the end.
+    output_is_whole: bool,
 }
 
 /// The bytes that a process has written to one stream.
@@ -97,7 +102,7 @@ impl Process {
         let (output, error_output) = (Collected::default(), Collected::default());
         collect(stdout, output.clone(), echo.then(|| input.clone()));
         collect(stderr, error_output.clone(), None);
-        Ok(Self { child, id, output, error_output, input: Some(input) })
+        Ok(Self { child, id, output, error_output, input: Some(input), output_is_whole: false })
     }
 
     /// Queues bytes for the standard input of the process, without waiting.
@@ -131,12 +136,27 @@ impl Process {
         self.output.text() + &self.error_output.text()
     }
 
-    /// The exit status, if it has ended.
+    /// The exit status, if the process has ended. Its output is then read to the end.
     ///
     /// # Errors
     /// If the system cannot report it.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
-        Ok(lock(&self.child).try_wait()?)
+        let status = lock(&self.child).try_wait()?;
+        if status.is_some() && !self.output_is_whole {
+            self.wait_for_output();
+            self.output_is_whole = true;
+        }
+        Ok(status)
+    }
+
+    /// Waits until both output streams of a process that has ended are read to their end.
+    ///
+    /// A child of the process can keep the pipes open, so the wait has a limit.
+    fn wait_for_output(&self) {
+        let deadline = Instant::now() + OUTPUT_LIMIT;
+        while !(self.output.ended() && self.error_output.ended()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 }
 
@@ -146,14 +166,8 @@ pub fn last_error_lines<'a>(
 ) -> String {
     let mut lines_of_all = String::new();
     for (name, process) in processes {
-        // The last output of a process that has just ended may still be in the pipe.
-        let deadline = Instant::now() + Duration::from_millis(200);
-        while process.ended().is_ok_and(|ended| ended.is_some())
-            && !process.error_output().ended()
-            && Instant::now() < deadline
-        {
-            thread::sleep(Duration::from_millis(2));
-        }
+        // The text of a process that has ended is whole.
+        let _ = process.ended();
         let text = process.error_output().text();
         let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(8)..] {
@@ -230,7 +244,13 @@ fn collect(
 ) {
     thread::spawn(move || {
         let mut buffer = [0; 16 * 1024];
-        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        loop {
+            let count = match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
             into.lock().extend_from_slice(&buffer[..count]);
             if let Some(echo) = &echo {
                 let _ = echo.send(buffer[..count].to_vec());

@@ -143,8 +143,6 @@ impl Proxy {
                 return Ok(());
             }
             if let Some(status) = self.process.ended()? {
-                // The last output may still be in the pipe.
-                thread::sleep(Duration::from_millis(50));
                 bail!("tercel proxy ended with {status}:{}", self.last_lines(8));
             }
             let lines = self.last_lines(8);

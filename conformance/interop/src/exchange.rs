@@ -283,9 +283,7 @@ impl<'a> Exchange<'a> {
     }
 
     fn client_ended(&mut self) -> Result<bool> {
-        let client = self.client_mut()?;
-        let silent = client.output().ended() && client.error_output().ended();
-        Ok(silent && client.ended()?.is_some())
+        Ok(self.client_mut()?.ended()?.is_some())
     }
 
     fn client_mut(&mut self) -> Result<&mut Process> {
@@ -316,9 +314,7 @@ impl<'a> Exchange<'a> {
     fn have_all_ended(&mut self) -> Result<bool> {
         let mut ended = true;
         for process in self.clients.last_mut().into_iter().chain(&mut self.servers) {
-            ended &= process.ended()?.is_some()
-                && process.output().ended()
-                && process.error_output().ended();
+            ended &= process.ended()?.is_some();
         }
         Ok(ended)
     }

@@ -395,9 +395,7 @@ impl<'a> Processes<'a> {
 
     fn client_status(&mut self) -> Result<bool> {
         self.wait("the client to exit", |processes| {
-            // The client's last output may arrive after it has ended.
-            let client = processes.client()?;
-            Ok(client.ended()?.is_some() && client.error_output().ended())
+            Ok(processes.client()?.ended()?.is_some())
         })?;
         Ok(self.client()?.ended()?.is_some_and(|status| status.success()))
     }
