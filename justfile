@@ -104,6 +104,10 @@ deny-offline:
 msrv:
     tools/msrv.sh
 
+# Check the published crates with the oldest versions of their dependencies (nightly cargo).
+minimal-versions:
+    tools/minimal-versions.sh
+
 # Run the core's tests for aarch64 under qemu-user, and check builds for musl (not with `--quick`) and Windows.
 cross *FLAGS="":
     tools/cross.sh {{ FLAGS }}

@@ -161,7 +161,7 @@ check_document() {
             $missing++;
         }
         exit($missing > 0 || $blocks == 0);
-    ' docs/c.md $examples/*.c
+    ' docs/c.md $examples/*.[ch]
 }
 
 step "the code of docs/c.md"

@@ -96,6 +96,7 @@ pub(crate) const STEPS: &[Step] = &[
         ])
         .long("just cross"),
     Step::rotating(3, "msrv", "just msrv", 3).builds_in("msrv"),
+    Step::rotating(4, "minimal-versions", "just minimal-versions", 3).builds_in("minimal-versions"),
     Step::rotating(3, "loom", "just loom", 2).builds_in("debug").after(&["test"]),
     Step::rotating(3, "stack-residue", "just stack-residue --quick", 2)
         .builds_in("release")
