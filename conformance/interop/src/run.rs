@@ -394,9 +394,7 @@ impl<'a> Processes<'a> {
     }
 
     fn client_status(&mut self) -> Result<bool> {
-        self.wait("the client to exit", |processes| {
-            Ok(processes.client()?.ended()?.is_some())
-        })?;
+        self.wait("the client to exit", |processes| Ok(processes.client()?.ended()?.is_some()))?;
         Ok(self.client()?.ended()?.is_some_and(|status| status.success()))
     }
 

@@ -1,15 +1,14 @@
 //! OCSP responses made by OpenSSL. OpenSSL and this program both staple and verify them. The tests
 //! are skipped without OpenSSL.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use rcgen::{
     CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose, SerialNumber,
 };
 
-use super::support::{Folder, Server, connect, run};
+use super::support::{Folder, OpenSsl, Server, connect, run};
 
 const VERSIONS: [&str; 2] = ["--tls1.3", "--tls1.2"];
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
@@ -25,8 +24,7 @@ struct OcspFiles {
 impl OcspFiles {
     /// `None` without OpenSSL.
     fn new() -> Option<Self> {
-        if Command::new("openssl").arg("version").output().is_err() {
-            eprintln!("skipped: there is no openssl");
+        if !OpenSsl::is_installed() {
             return None;
         }
         let folder = Folder::new();
@@ -153,38 +151,16 @@ fn our_client_verifies_the_staple_of_an_openssl_server() {
     let Some(files) = OcspFiles::new() else { return };
     for (entry, accepted) in [(GOOD, true), (REVOKED, false)] {
         let response = files.response(entry, "responder", &[]);
-        let server = Command::new("openssl")
-            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", &files.cert, "-key", &files.key])
-            .args(["-status_file", &response, "-www"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut server = KilledOnDrop(server);
-        let lines = BufReader::new(server.0.stdout.take().unwrap()).lines();
-        let address = lines
-            .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
-        let address = address.expect("the address of openssl");
+        let options = ["-status_file", &response, "-www"];
+        let server = OpenSsl::serve(&files.cert, &files.key, &options).unwrap();
         for version in VERSIONS {
             let options = [&files.trust()[..], &[version]].concat();
-            let outcome = connect(&address, &options, GET);
+            let outcome = connect(&server.address, &options, GET);
             if accepted {
                 assert_eq!(outcome.success().reported("ocsp-staple"), ["yes"]);
             } else {
                 assert!(outcome.failure().contains("revoked"), "{}", outcome.said);
             }
         }
-    }
-}
-
-/// A program that is killed when dropped.
-struct KilledOnDrop(Child);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -1,48 +1,23 @@
 //! `tercel scan` of OpenSSL's server, which has the versions and suites that the library omits.
 //! Without the program `openssl`, these tests do nothing.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::Command;
 
 use serde_json::Value;
 
 use super::scan::{feature, findings, of, scan_json, strings, suites, versions};
-use super::support::Folder;
-
-/// A running `openssl s_server`, killed when dropped.
-struct OpenSsl {
-    child: Child,
-    address: String,
-    _folder: Folder,
-}
+use super::support::{Folder, OpenSsl};
 
 impl OpenSsl {
     /// Starts a server with these options and a certificate of this kind of key. `None` without
     /// OpenSSL.
     fn start(key: &[&str], options: &[&str]) -> Option<Self> {
-        if Command::new("openssl").arg("version").output().is_err() {
-            eprintln!("skipped: there is no openssl");
+        if !OpenSsl::is_installed() {
             return None;
         }
         let folder = Folder::new();
         let (key_file, cert) = certificate(&folder, "server", key);
-        let mut child = Command::new("openssl")
-            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", &cert, "-key", &key_file])
-            .args(options)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned))
-            .expect("the server names its address");
-        thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Some(Self { child, address, _folder: folder })
+        Self::serve(&cert, &key_file, options)
     }
 
     fn scan(&self) -> Value {
@@ -52,13 +27,6 @@ impl OpenSsl {
     fn scan_with(&self, options: &[&str]) -> Value {
         let name = ["--name", "localhost", "--max-connections", "400"];
         scan_json(&self.address, &[&name, options].concat())
-    }
-}
-
-impl Drop for OpenSsl {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

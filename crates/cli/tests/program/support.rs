@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -125,6 +125,70 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A running `openssl s_server`, killed when dropped.
+pub(crate) struct OpenSsl {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    pub(crate) address: String,
+}
+
+impl OpenSsl {
+    /// Whether there is the program `openssl`. If not, says that the test is skipped.
+    pub(crate) fn is_installed() -> bool {
+        let installed = Command::new("openssl").arg("version").output().is_ok();
+        if !installed {
+            eprintln!("skipped: there is no openssl");
+        }
+        installed
+    }
+
+    /// Starts a server with these files and options. `None` without OpenSSL.
+    pub(crate) fn serve(certificate: &str, key: &str, options: &[&str]) -> Option<Self> {
+        if !Self::is_installed() {
+            return None;
+        }
+        let mut child = Command::new("openssl")
+            .args(["s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key])
+            .args(options)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned))
+            .expect("the server names its address");
+        thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Some(Self { child, address })
+    }
+}
+
+impl Drop for OpenSsl {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An address on which nothing listens, for a program that cannot report the port that it got.
+///
+/// Linux has 2^24 loopback addresses, so no other program and no other call gets the same one.
+/// Elsewhere, the port was free a moment ago.
+pub(crate) fn unused_address() -> SocketAddr {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let [_, a, b, c] = ((std::process::id() << 4) ^ call).to_be_bytes();
+    let ip = if cfg!(target_os = "linux") {
+        Ipv4Addr::new(127, a | 0x80, b, c)
+    } else {
+        Ipv4Addr::LOCALHOST
+    };
+    TcpListener::bind((ip, 0)).unwrap().local_addr().unwrap()
 }
 
 /// The result of a run of the program.

@@ -7,12 +7,10 @@
 mod cases;
 mod fixture;
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
-use super::support::{Folder, Leaf, Outcome, Server, run, tercel};
+use super::support::{Folder, Leaf, OpenSsl, Outcome, Server, run, tercel, unused_address};
 use cases::{ALERTS, COMMAND_LINES, FILES, PROXY, REFUSED_CERTIFICATES, SERVERS};
 use fixture::{Fixture, answering};
 
@@ -70,25 +68,9 @@ fn configurations_of_the_proxy() {
 fn a_server_with_only_cbc_suites() {
     let folder = Folder::new();
     let [_, certificate, _, key] = Leaf::new("localhost", 2099).write(&folder, "one");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut openssl = Command::new("openssl");
-    openssl.args(["s_server", "-quiet", "-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"]);
-    openssl.args(["-accept", &format!("127.0.0.1:{port}"), "-cert", &certificate, "-key", &key]);
-    openssl.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
-    let Ok(mut openssl) = openssl.spawn() else {
-        eprintln!("skipped: there is no openssl");
-        return;
-    };
-    let address = format!("127.0.0.1:{port}");
-    for _ in 0..1000 {
-        if TcpStream::connect(&address).is_ok() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    let outcome = execute(&format!("connect {address} --insecure --quiet"));
-    openssl.kill().unwrap();
-    openssl.wait().unwrap();
+    let options = ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256"];
+    let Some(openssl) = OpenSsl::serve(&certificate, &key, &options) else { return };
+    let outcome = execute(&format!("connect {} --insecure --quiet", openssl.address));
     let expected = "tercel: the peer sent the fatal alert handshake_failure; usually no cipher \
                     suite or group in common, *suites with CBC or RSA key exchange are not \
                     supported";
@@ -100,7 +82,7 @@ fn a_server_with_only_cbc_suites() {
 fn an_expired_certificate_is_warned_of() {
     let folder = Folder::new();
     let [_, certificate, _, key] = Leaf::new("localhost", 2020).write(&folder, "old");
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = unused_address();
     let command = format!("connect {closed} --insecure --cert {certificate} --key {key}");
     let outcome = execute(&command);
     let warning = format!("warning: {certificate}: the certificate expired at 2020-12-31");
@@ -139,10 +121,9 @@ fn a_privileged_port_is_refused() {
 /// `:PORT` means all addresses, as in `tercel proxy`.
 #[test]
 fn a_port_alone_can_be_listened_on() {
-    let port = TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port();
-    let server = Server::listen(&format!(":{port}"), &[]);
-    assert_eq!(server.address, format!("[::]:{port}"));
-    TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let server = Server::listen(":0", &[]);
+    let port = server.address.strip_prefix("[::]:").unwrap().parse().unwrap();
+    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
 }
 
 fn check(fixture: &Fixture, cases: &[Case]) {

@@ -5,7 +5,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use tercel_native_tls::TlsAcceptor;
 
@@ -20,22 +19,23 @@ fn a_connector_reaches_s_server() {
         return;
     };
     for version in VERSIONS {
-        let port = unused_port();
-        let arguments = ["-accept", &port.to_string(), "-cert", "cert.pem", "-key", "key.pem"];
+        let arguments = ["-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"];
         let mut server = openssl(
             &files,
             "s_server",
             &[&arguments[..], &["-rev", version, "-alpn", "h2"]].concat(),
         );
+        let address = address(&mut server);
+        let connect = || TcpStream::connect(&address).unwrap();
         let connector = trusting(&authority).request_alpns(&["h2"]).build().unwrap();
-        let mut stream = failure(connector.connect("localhost", reach(port))).unwrap();
+        let mut stream = failure(connector.connect("localhost", connect())).unwrap();
         assert_eq!(stream.negotiated_alpn().unwrap().as_deref(), Some(&b"h2"[..]));
         stream.write_all(b"hello\n").unwrap();
         let mut answer = [0; 6];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"olleh\n", "{version}");
         stream.shutdown().unwrap();
-        let error = failure(connector.connect("other.test", reach(port))).unwrap_err();
+        let error = failure(connector.connect("other.test", connect())).unwrap_err();
         assert!(error.to_string().contains("not valid for other.test"), "{error}");
         server.kill().unwrap();
         server.wait().unwrap();
@@ -94,17 +94,13 @@ fn openssl(folder: &Path, command: &str, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-fn unused_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
-}
-
-/// Connects when the server has started.
-fn reach(port: u16) -> TcpStream {
-    for _ in 0..200 {
-        if let Ok(socket) = TcpStream::connect(("127.0.0.1", port)) {
-            return socket;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("no server on port {port}");
+/// Waits until the server prints the address on which it listens.
+fn address(server: &mut Child) -> String {
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let address = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("ACCEPT ").map(str::to_owned));
+    thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    address.expect("the server names its address")
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tercel::pki_types::ServerName;
 use tercel::{ClientConfig, Stream};
 
 use super::{LIMIT, Proxy, backend, configuration, folder, path};
-use crate::support::{Folder, Leaf, tercel};
+use crate::support::{Folder, Leaf, tercel, unused_address};
 
 /// What standard error is.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ fn serve_with(log: Log) {
         roots.add_pem(leaf.ca.pem().as_bytes()).unwrap();
     }
     let client = ClientConfig::builder().roots(roots).without_resumption().build().unwrap();
-    let (address, full, admin) = (free_address(), free_address(), free_address());
+    let (address, full, admin) = (unused_address(), unused_address(), unused_address());
     let text = configuration(&folder, backend("served"), "");
     let text = text.replace("127.0.0.1:0", &address.to_string());
     let file = folder.write("proxy.toml", text + &full_listener(&folder, full, admin));
@@ -111,7 +111,7 @@ fn serve_with(log: Log) {
 #[test]
 fn number_of_dropped_lines_is_logged_when_the_reader_resumes() {
     let folder = folder();
-    let (full, admin) = (free_address(), free_address());
+    let (full, admin) = (unused_address(), unused_address());
     let text = configuration(&folder, backend("served"), "");
     let file = folder.write("proxy.toml", text + &full_listener(&folder, full, admin));
     let mut command = tercel();
@@ -134,7 +134,7 @@ fn number_of_dropped_lines_is_logged_when_the_reader_resumes() {
 #[test]
 fn flood_of_failed_handshakes_does_not_suppress_other_messages() {
     let folder = folder();
-    let file = folder.write("proxy.toml", configuration(&folder, free_address(), ""));
+    let file = folder.write("proxy.toml", configuration(&folder, unused_address(), ""));
     let proxy = Proxy::start(&["--config", &file]);
     let address: SocketAddr = proxy.address("listener").parse().unwrap();
     let mut roots = Roots::new();
@@ -197,11 +197,6 @@ impl Drop for StopAtEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// An address with a port that was free a moment ago.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 fn wait_until(mut holds: impl FnMut() -> bool) {

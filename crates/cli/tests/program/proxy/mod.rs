@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel};
+use crate::support::{
+    Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel, unused_address,
+};
 
 /// A time limit that is longer than any test takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -163,7 +165,7 @@ fn proxy(options: &[&str]) -> Outcome {
 fn one_line_serves_and_is_watched() {
     let folder = folder();
     let to = backend("served").to_string();
-    let admin = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let admin = unused_address().to_string();
     let certs = path(&folder, "certs");
     let options = ["--listen", "127.0.0.1:0", "--to", &to, "--cert-dir", &certs];
     let mut proxy = Proxy::start(&[&options, ["--admin", &admin].as_slice()].concat());

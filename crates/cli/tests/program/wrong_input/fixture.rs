@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use super::super::support::{Folder, Leaf};
+use super::super::support::{Folder, Leaf, unused_address};
 
 /// The files and addresses that commands name.
 pub(super) struct Fixture {
@@ -81,7 +81,7 @@ impl Fixture {
 
     /// Servers on loopback that do not speak TLS.
     pub(super) fn servers(mut self) -> Self {
-        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let closed = unused_address().to_string();
         for (name, answer) in [
             ("http", &b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"[..]),
             ("smtp", b"220 mail.example ESMTP\r\n"),
