@@ -225,7 +225,7 @@ fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sess
 
 /// Returns the maximum number of bytes before a server's sessions.
 fn max_header_length(key: &ClientSessionKey) -> usize {
-    key.server_name.to_str().len().saturating_add(1 + 3 + 32 + 1)
+    key.server_name().to_str().len().saturating_add(1 + 3 + 32 + 1)
 }
 
 const VERSION: u16 = 1;

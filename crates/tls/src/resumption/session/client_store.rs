@@ -67,7 +67,7 @@ pub trait ClientSessionStore: Send + Sync {
 /// connection that created a session and in the connection that resumes it.
 #[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
-    pub(crate) server_name: ServerName<'static>,
+    server_name: ServerName<'static>,
     port: Option<u16>,
     configuration: [u8; 32],
 }
