@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
 use tercel::wire::ClientHello;
 use tercel::{
-    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig,
+    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig, ServerName,
     certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::Clock,

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::result;
 use std::sync::Arc;
 
 use tercel::certificates::{AcceptAnyPeer, PeerIdentity, VerifyPeer};
 use tercel::pki::{self, ChainVerifier, Refusal, RefusalReason, Roots, RootsError, Usage};
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Handshake, Policy};
+use tercel::{ClientConfig, Handshake, Policy, ServerName};
 
 use crate::certificate::Certificate;
 use crate::error::{Error, Kind, Result};
@@ -247,7 +246,7 @@ impl TlsConnector {
             Ok(name) => Ok(name.to_owned()),
             Err(_) if name_is_verified => Err(Error::from(Kind::Domain(domain.to_owned()))),
             // A name that is not verified may be anything. An IP address is not sent.
-            Err(_) => Ok(ServerName::IpAddress(IpAddr::V4(Ipv4Addr::UNSPECIFIED).into())),
+            Err(_) => Ok(ServerName::IpAddress(Ipv4Addr::UNSPECIFIED.into())),
         }
     }
 }

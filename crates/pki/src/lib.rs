@@ -21,13 +21,14 @@
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
 //! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
 //! | say what a wrong file contains | [`FileContent`] |
+//! | name a server | [`ServerName`] |
 //!
 //! # Example
 //!
 //! ```
 //! use std::sync::Arc;
-//! use pki_types::{CertificateDer, ServerName, UnixTime};
-//! use tercel_pki::{ChainVerifier, Refusal, Roots, Trust, Usage};
+//! use pki_types::{CertificateDer, UnixTime};
+//! use tercel_pki::{ChainVerifier, Refusal, Roots, ServerName, Trust, Usage};
 //!
 //! fn check(
 //!     chain: &[CertificateDer<'_>],
@@ -56,6 +57,7 @@ mod refusal;
 mod revocation;
 mod roots;
 mod time;
+mod server_name;
 mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
@@ -77,6 +79,7 @@ pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
 pub use time::ReadableTime;
 pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust};
+pub use server_name::{DnsName, InvalidServerName, ServerName};
 
 /// The program of this crate's README is compiled as a test.
 #[cfg(doctest)]

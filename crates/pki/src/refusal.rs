@@ -6,11 +6,12 @@
 
 use std::fmt;
 
-use pki_types::{CertificateDer, ServerName, UnixTime};
+use pki_types::{CertificateDer, UnixTime};
 
 use crate::certificate::{Certificate, escape_untrusted};
 use crate::reason::RefusalReason;
 use crate::time::ReadableTime;
+use crate::server_name::ServerName;
 
 /// A refused chain with the reason, for diagnosis. Its `Display` is one line.
 #[derive(Clone)]

@@ -158,6 +158,7 @@ pub use side::Side;
 
 pub use pki_types;
 pub use tercel_pki as pki;
+pub use tercel_pki::ServerName;
 
 /// The types that only a client uses: its builder, and authentication after the handshake.
 pub mod client {

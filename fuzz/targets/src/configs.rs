@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
 use tercel::questions::{ChooseConfigQuestion, FindSessionQuestion};
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    Answer, ClientConfig, Handshake, Padding, Policy, Question, ServerConfig,
+    Answer, ClientConfig, Handshake, Padding, Policy, Question, ServerConfig, ServerName,
     certificates::{AcceptAnyPeer, Credentials, SelectCredential},
     client::ClientConfigBuilder,
     psk::{PreSharedKey, PreSharedKeys},

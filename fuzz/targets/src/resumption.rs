@@ -6,10 +6,10 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig,
+    ClientConfig, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig, ServerName,
     client::ClientConfigBuilder,
     server::ServerConfigBuilder,
     session::{

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
-use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tercel::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Credential, EarlyData, ServerConfig,
+    ClientConfig, Credential, EarlyData, ServerConfig, ServerName,
     session::{ClientMemoryStore, ClientSessionKey, ClientSessionStore},
 };
 use tercel_tokio::{Acceptor, Answers, Connector};

@@ -6,6 +6,7 @@ mod certificates;
 mod channel_binding;
 mod connections;
 mod fixtures;
+mod host_names;
 mod identities;
 mod openssl;
 mod thread_safety;

@@ -3,9 +3,8 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
-use tercel::pki_types::ServerName;
 use tercel::wire::AlertDescription;
-use tercel::{Handshake, Next};
+use tercel::{Handshake, Next, ServerName};
 
 use super::Ssl;
 use super::alerts::INTERNAL_ERROR;

@@ -5,6 +5,7 @@
 
 mod identifiers;
 mod names;
+mod server_names;
 mod spiffe;
 mod summary;
 

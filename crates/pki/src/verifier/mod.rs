@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
-use pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{Hash, HashAlgorithm, KeyKind, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
@@ -26,6 +26,7 @@ use crate::refusal::Refusal;
 use crate::revocation::Revocation;
 use crate::roots::Roots;
 
+use crate::server_name::ServerName;
 use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
@@ -196,7 +197,7 @@ impl ChainVerifier {
             Some(path.map_err(|reason| self.refine_reason(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
-            leaf.verify_is_valid_for_subject_name(name)?;
+            parsed.check_server_name(name)?;
         }
         // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
         // authority.

@@ -11,6 +11,7 @@ mod anchors;
 mod describe;
 mod explanations;
 mod hostile;
+mod host_names;
 mod loading;
 mod must_staple;
 mod names;

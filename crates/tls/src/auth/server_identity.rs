@@ -1,6 +1,6 @@
 //! The identity of the server that a client connects to.
 
-use pki_types::ServerName;
+use tercel_pki::ServerName;
 
 /// The server that a client connects to: the name and the port that the application gave, and the
 /// outer name of Encrypted ClientHello, once the handshake continues under that name.

@@ -1,8 +1,7 @@
 //! Events with the feature `tracing`. All have the level DEBUG, because a peer can cause any number
 //! of them, and because the application gets every error and chooses its level.
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::AlertDescription;
 use tracing::Level;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pki_types::{ServerName, UnixTime};
-use tercel_pki::Refusal;
+use pki_types::UnixTime;
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{CertificateType, ClientHello, ProtocolVersion, SignatureScheme};
 
 use super::negotiate;

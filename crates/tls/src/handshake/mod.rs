@@ -29,8 +29,7 @@ pub(crate) mod transcript;
 use core::mem;
 use std::sync::Arc;
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 
 use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;

@@ -6,9 +6,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::HashAlgorithm;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
     ProtocolVersion, SignatureScheme,

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 
 use super::ech::RequestedOffer;
 use super::question::{Answer, Question, QuestionKind};

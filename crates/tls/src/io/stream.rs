@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pki_types::ServerName;
+use tercel_pki::ServerName;
 
 use crate::config::client::ClientConfig;
 use crate::config::client_auth::ClientAuth;

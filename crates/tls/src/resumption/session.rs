@@ -14,8 +14,9 @@ pub(crate) mod store;
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
+use tercel_pki::ServerName;
 use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };

@@ -38,6 +38,7 @@ mod fixtures;
 mod forged_sessions;
 mod freshness_window;
 mod grease;
+mod host_names;
 mod ignored_extensions;
 mod key_shares;
 // `tercel-openssl` enables the feature, and with it a test of the whole workspace.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use tercel::crypto::SigningKey;
-use tercel::pki_types::ServerName;
+use tercel::ServerName;
 use tercel::questions::{
     AdmitEarlyDataQuestion, ChooseConfigQuestion, SelectCredentialQuestion, SignQuestion,
 };

@@ -76,6 +76,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "file_content",
             "algorithms",
             "reason",
+            "server_name",
             "certificate",
             "refusal",
             "anchor",
@@ -271,7 +272,7 @@ const MODULES: [(&str, &[&str]); 13] = [
 const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("tercel-crypto", &[]),
     ("tercel-wire", &[]),
-    ("tercel-pki", &["tercel-crypto"]),
+    ("tercel-pki", &["tercel-crypto", "tercel-wire"]),
     ("tercel", &["tercel-crypto", "tercel-wire", "tercel-pki"]),
     ("tercel-tokio", &["tercel-crypto", "tercel"]),
     ("tercel-fleet", &["tercel-crypto", "tercel", "tercel-tokio"]),

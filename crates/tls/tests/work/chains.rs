@@ -2,8 +2,9 @@
 //! issuer of every other, so the limits of `tercel::pki` have to keep the number of paths small.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tercel::ServerName;
 use tercel::pki::{ChainVerifier, Roots, Usage};
-use tercel::pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel::pki_types::{CertificateDer, UnixTime};
 
 use crate::{Case, Counted};
 

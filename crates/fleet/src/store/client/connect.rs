@@ -11,8 +11,7 @@ use redis::{
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
 use tercel::pki::{Roots, load_certs_pem, load_key_pem};
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Credential};
+use tercel::{ClientConfig, Credential, ServerName};
 use tercel_tokio::Connector;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;

@@ -346,9 +346,11 @@ impl Credential {
     }
 
     /// Returns whether the leaf is valid for this host name, exactly or with a wildcard as leftmost
-    /// label. Always true for a raw public key, which contains no name. RFC 6125 6.4
+    /// label. A final dot of the name is ignored. Always true for a raw public key, which contains
+    /// no name. RFC 6125 6.4
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
         self.raw_key.is_some()
             || self.names.iter().any(|name| match name.strip_prefix("*.") {
                 None => name.eq_ignore_ascii_case(host),

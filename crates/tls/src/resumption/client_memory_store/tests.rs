@@ -1,7 +1,7 @@
 //! The client's memory store: order of sessions, single use, limits, saving and restoring.
 
-use pki_types::ServerName;
 use tercel_crypto::Secret;
+use tercel_pki::ServerName;
 use tercel_wire::CipherSuite;
 
 use super::*;

@@ -3,7 +3,8 @@
 use core::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
+use tercel_pki::ServerName;
 use tercel_wire::{Reader, Writer};
 use zeroize::Zeroizing;
 

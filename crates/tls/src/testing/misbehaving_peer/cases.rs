@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::HashAlgorithm;
+use tercel_pki::ServerName;
 use tercel_wire::{NamedGroup, ProtocolVersion};
 
 use super::scripted_peer::{Outcome, Outgoing, Script, ScriptedPeer};

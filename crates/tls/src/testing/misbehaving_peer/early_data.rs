@@ -3,8 +3,9 @@
 //!
 //! A server can do this only if the ClientHello has both a session and an external key.
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel_crypto::{HashAlgorithm, Secret};
+use tercel_pki::ServerName;
 use tercel_wire::{CipherSuite, ContentType, EncryptedExtensions, HandshakeMessage, HandshakeType};
 
 use super::scripted_peer::{Outgoing, ScriptedPeer};

@@ -1,6 +1,6 @@
 //! Encoding of a ClientHello: its extensions and binders. RFC 9846 4.2.2, 4.3.11.2
 
-use pki_types::ServerName;
+use tercel_pki::ServerName;
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, Grease, HostName, KeyShareEntry, List,
