@@ -104,7 +104,7 @@ pub use backend::lanes::HashLanes;
 pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
 pub use backend::wiped_future::WipedFuture;
 pub use batch::{Mac, hash_lanes, mac_batch, use_hash_lanes};
-pub use error::CryptoError;
+pub use error::{CryptoError, Pkcs12Error};
 pub use fips::{FipsModule, fips_module};
 pub use hash::{Digest, Hash, sha1_name};
 pub use header_protection::HeaderProtectionKey;
