@@ -102,6 +102,7 @@ pub use backend::kernels::{
 };
 pub use backend::lanes::HashLanes;
 pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
+pub use backend::self_tests::self_tests;
 pub use backend::wiped_future::WipedFuture;
 pub use batch::{Mac, hash_lanes, mac_batch, use_hash_lanes};
 pub use error::{CryptoError, Pkcs12Error};

@@ -69,7 +69,9 @@
 //! # Events
 //!
 //! With the feature `tracing`, which is off by default, handshakes emit events for subscribers of
-//! the crate `tracing`. All have the level DEBUG. A filter such as `tercel=debug` selects them.
+//! the crate `tracing`. All have the level DEBUG. A filter such as `tercel=debug` selects them. A
+//! kernel or hash lanes that failed their [self-test](crypto::self_tests) are an event of level
+//! ERROR and the target `tercel::self_test`, with the field `primitive`.
 //!
 //! | event of the target `tercel::handshake` | fields in addition to `side` and `server_name` |
 //! |---|---|
@@ -281,7 +283,7 @@ pub mod crypto {
     pub use tercel_crypto::{
         AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, Kernel, KernelState, KeyKind,
         SignatureAlgorithm, Signer, SigningKey, hash_lanes, kernel_state, rejected_rsa_signatures,
-        use_hash_lanes, use_kernel,
+        self_tests, use_hash_lanes, use_kernel,
     };
 }
 
