@@ -1116,6 +1116,12 @@ typedef uint64_t tercel_rejection;
 // connection is not approved.
 #define TERCEL_INTERNAL_NOT_FIPS (TERCEL_CLASS_INTERNAL | 11)
 
+// Server: the application selected no credential for the client.
+#define TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED (TERCEL_CLASS_INTERNAL | 12)
+
+// Server: the application does not know the server name that the client requests.
+#define TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME (TERCEL_CLASS_INTERNAL | 13)
+
 // A function ended in a panic, which is a bug of the library. The handles that it used only return
 // this status from then on; free them.
 #define TERCEL_INTERNAL_PANIC (TERCEL_CLASS_INTERNAL | 257)

@@ -153,6 +153,9 @@ fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> a
                  -out NEW"
             )
         }
+        (_, PemError::NothingFound) if content.name() == expected => {
+            unreadable_section(&name, expected)
+        }
         (FileContent::Certificate | FileContent::PrivateKey, PemError::NothingFound) => {
             anyhow!("{name}: contains {content}, not {expected}{question}")
         }
@@ -175,6 +178,14 @@ fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> a
         }
         _ => anyhow!("{name}: {error}"),
     }
+}
+
+/// The error for a file that has what it should, but in a section that is not read.
+fn unreadable_section(name: &str, expected: &str) -> anyhow::Error {
+    anyhow!(
+        "{name}: contains {expected} in a PEM section that is not read; its begin line must be \
+         alone on a line, and its label must be a supported one"
+    )
 }
 
 /// Opens the key log, if one was requested.

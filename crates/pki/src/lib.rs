@@ -14,7 +14,7 @@
 //! | verify a chain | [`ChainVerifier`], built by [`ChainVerifierBuilder`] |
 //! | check revocation lists | [`RevocationPolicy`] |
 //! | check stapled OCSP responses | [`OcspPolicy`] |
-//! | diagnose a refusal | [`Refusal`], [`RefusalReason`] |
+//! | diagnose a refusal | [`Refusal`], [`RefusalReason`], [`ChainEnd`] |
 //! | verify a signature by the leaf's key | [`end_entity_public_key`] |
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
 //! | list the signature algorithms of a chain | [`signature_algorithms`] |
@@ -48,6 +48,7 @@
 mod algorithms;
 mod anchor;
 mod certificate;
+mod chain_end;
 mod der;
 mod file_content;
 mod ocsp;
@@ -56,8 +57,8 @@ mod reason;
 mod refusal;
 mod revocation;
 mod roots;
-mod time;
 mod server_name;
+mod time;
 mod verifier;
 
 pub use algorithms::CertificateAlgorithm;
@@ -67,6 +68,7 @@ pub use certificate::{
     is_authority, issuer, not_after, signature_algorithms, spiffe_id, subject_names,
     subject_public_key_info, tls_server_end_point, uri_names,
 };
+pub use chain_end::{ChainEnd, NearestAnchor};
 pub use file_content::FileContent;
 pub use ocsp::OcspPolicy;
 pub use pem::{PemError, load_certs_pem, load_key_pem};
@@ -77,9 +79,9 @@ pub use revocation::{RevocationPolicy, UnreadableCrl};
 #[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
+pub use server_name::{DnsName, InvalidServerName, ServerName};
 pub use time::ReadableTime;
 pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust};
-pub use server_name::{DnsName, InvalidServerName, ServerName};
 
 /// The program of this crate's README is compiled as a test.
 #[cfg(doctest)]

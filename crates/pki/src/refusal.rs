@@ -9,9 +9,10 @@ use std::fmt;
 use pki_types::{CertificateDer, UnixTime};
 
 use crate::certificate::{Certificate, escape_untrusted};
+use crate::chain_end::ChainEnd;
 use crate::reason::RefusalReason;
-use crate::time::ReadableTime;
 use crate::server_name::ServerName;
+use crate::time::ReadableTime;
 
 /// A refused chain with the reason, for diagnosis. Its `Display` is one line.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct Refusal {
     /// The position in the chain of the certificate at fault, 0 for the leaf, if the reason is
     /// about one certificate.
     pub position: Option<usize>,
+    /// Where the chain ended, if no trust anchor issued it.
+    pub chain_end: Option<ChainEnd>,
     /// The time of verification.
     pub time: UnixTime,
     /// The explanation of an application's verifier, printed at the end with control characters
@@ -55,6 +58,7 @@ impl Refusal {
             names,
             requested_name: requested_name.map(ServerName::to_owned),
             position: position(reason, chain),
+            chain_end: None,
             time,
             explanation: None,
         }
@@ -88,6 +92,9 @@ impl fmt::Display for Refusal {
         {
             write!(f, "; it is {} now", ReadableTime(self.time))?;
         }
+        if let Some(end) = &self.chain_end {
+            write!(f, "{end}")?;
+        }
         match &self.explanation {
             // The explanation may quote text from the peer.
             Some(text) => write!(f, ": {}", escape_untrusted(text)),
@@ -107,6 +114,7 @@ impl fmt::Debug for Refusal {
             .field("names", &self.names)
             .field("requested_name", &self.requested_name)
             .field("position", &self.position)
+            .field("chain_end", &self.chain_end)
             .field("time", &self.time)
             .field("explanation", &self.explanation)
             .finish()

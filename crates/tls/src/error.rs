@@ -5,9 +5,11 @@
 
 mod alerts;
 pub(crate) mod config;
+pub(crate) mod handshake;
 mod text;
 
 pub use config::ConfigError;
+pub use handshake::HandshakeError;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
@@ -250,6 +252,13 @@ pub enum InternalError {
     Internal,
     /// The configuration lacks a credential, or a verifier of certificates.
     NoCredential,
+    /// Server: the application selected no credential for the client. See
+    /// [`SelectCredential`](crate::certificates::SelectCredential).
+    NoCredentialSelected,
+    /// Server: the application selected no credential, because it does not know the server name
+    /// that the client requests. See
+    /// [`is_unknown_name`](crate::certificates::SelectCredential::is_unknown_name).
+    NoCredentialForName,
     /// Signing with the private key failed.
     SigningFailed,
     /// QUIC: the configuration that was chosen for this connection cannot be used over QUIC.

@@ -356,6 +356,10 @@ pub const TERCEL_INTERNAL_FAILED: Status = TERCEL_CLASS_INTERNAL | 0xa;
 /// TERCEL_OPTION_FIPS is on, and a credential or a configuration that was chosen for this
 /// connection is not approved.
 pub const TERCEL_INTERNAL_NOT_FIPS: Status = TERCEL_CLASS_INTERNAL | 0xb;
+/// Server: the application selected no credential for the client.
+pub const TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED: Status = TERCEL_CLASS_INTERNAL | 0xc;
+/// Server: the application does not know the server name that the client requests.
+pub const TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME: Status = TERCEL_CLASS_INTERNAL | 0xd;
 
 // Codes without an error of the core
 /// A function ended in a panic, which is a bug of the library. The handles that it used only return

@@ -194,6 +194,8 @@ pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[
     (codes::TERCEL_INTERNAL_CLOSED, InternalError::Closed),
     (codes::TERCEL_INTERNAL_FAILED, InternalError::Failed),
     (codes::TERCEL_INTERNAL_NOT_FIPS, InternalError::NotFips),
+    (codes::TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED, InternalError::NoCredentialSelected),
+    (codes::TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME, InternalError::NoCredentialForName),
 ];
 
 pub(super) const MISUSE: &[(Status, Misuse)] = &[

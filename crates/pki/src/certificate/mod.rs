@@ -230,6 +230,16 @@ impl<'a> Certificate<'a> {
         names
     }
 
+    /// The subject as text. RFC 4514
+    pub(crate) fn subject_text(&self) -> String {
+        names::distinguished_name(self.subject)
+    }
+
+    /// The issuer as text. RFC 4514
+    pub(crate) fn issuer_text(&self) -> String {
+        names::distinguished_name(self.issuer)
+    }
+
     /// Whether the keyUsage extension is absent or has digitalSignature, its first bit.
     /// RFC 5280 4.2.1.3
     pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {

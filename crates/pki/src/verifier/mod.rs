@@ -7,6 +7,7 @@
 mod anchor_keys;
 mod builder;
 mod limits;
+mod path_end;
 mod signature_cache;
 
 use std::cell::Cell;
@@ -25,8 +26,8 @@ use crate::reason::RefusalReason;
 use crate::refusal::Refusal;
 use crate::revocation::Revocation;
 use crate::roots::Roots;
-
 use crate::server_name::ServerName;
+
 use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
@@ -120,8 +121,18 @@ impl ChainVerifier {
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, Box<Refusal>> {
-        self.verify_chain(usage, chain, name, ocsp, now)
-            .map_err(|reason| Box::new(Refusal::new(reason, chain, name, now)))
+        self.verify_chain(usage, chain, name, ocsp, now).map_err(|reason| {
+            let mut refusal = Box::new(Refusal::new(reason, chain, name, now));
+            // The last two are the reasons if an anchor of the issuer's name has another key.
+            if let RefusalReason::UnknownIssuer
+            | RefusalReason::SelfSigned
+            | RefusalReason::BadSignature
+            | RefusalReason::UnsupportedKey = reason
+            {
+                refusal.chain_end = path_end::find(chain, self.roots.anchors());
+            }
+            refusal
+        })
     }
 
     /// The trust anchors.

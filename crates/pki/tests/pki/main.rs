@@ -8,10 +8,11 @@ mod ocsp_maker;
 
 mod algorithms;
 mod anchors;
+mod chain_end;
 mod describe;
 mod explanations;
-mod hostile;
 mod host_names;
+mod hostile;
 mod loading;
 mod must_staple;
 mod names;

@@ -85,6 +85,8 @@ pub(crate) enum AnswerValue {
     EarlyData(bool),
     ClientSession(Option<ClientSession>),
     Credential(Option<Arc<Credential>>),
+    /// There is no credential, because the requested server name is unknown.
+    UnknownName,
     Signature(Option<Vec<u8>>),
     Peer(Result<(), Box<Refusal>>),
 }
@@ -110,7 +112,7 @@ impl AnswerValue {
             Self::PreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::EarlyData(_) => QuestionKind::AdmitEarlyData,
             Self::ClientSession(_) => QuestionKind::FindClientSession,
-            Self::Credential(_) => QuestionKind::SelectCredential,
+            Self::Credential(_) | Self::UnknownName => QuestionKind::SelectCredential,
             Self::Signature(_) => QuestionKind::Sign,
             Self::Peer(_) => QuestionKind::VerifyPeer,
         }
@@ -422,7 +424,19 @@ impl SelectCredentialQuestion {
     /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn SelectCredential) -> Answer {
-        self.answer(policy.select_credential(&self.request()))
+        let request = self.request();
+        match policy.select_credential(&request) {
+            None if policy.is_unknown_name(&request) => self.answer_unknown_name(),
+            selected => self.answer(selected),
+        }
+    }
+
+    /// Server: answers that there is no credential, because the requested server name is unknown.
+    /// See [`SelectCredential::is_unknown_name`]. On a client, and if no name is requested, the
+    /// answer only means that there is no credential.
+    #[must_use]
+    pub fn answer_unknown_name(&self) -> Answer {
+        Answer(AnswerValue::UnknownName)
     }
 }
 

@@ -78,6 +78,7 @@ const MODULES: [(&str, &[&str]); 13] = [
             "reason",
             "server_name",
             "certificate",
+            "chain_end",
             "refusal",
             "anchor",
             "roots",
