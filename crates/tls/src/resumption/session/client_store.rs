@@ -168,9 +168,9 @@ impl Hash for ClientSessionKey {
                     state.write(lower.get(..part.len()).unwrap_or_default());
                 }
             }
-            other => {
+            ServerName::IpAddress(address) => {
                 state.write_u64(u64::from(port) ^ configuration);
-                other.hash(state);
+                address.hash(state);
             }
         }
     }
