@@ -16,8 +16,8 @@ use crate::sys::x509::{
     V_OK, X509_STORE_CTX, X509_STORE_CTX_get_error, X509_STORE_CTX_get_verify_cb,
     X509_STORE_CTX_get0_chain, X509_STORE_CTX_get0_param, X509_STORE_CTX_set_current_cert,
     X509_STORE_CTX_set_error, X509_STORE_CTX_set_error_depth, X509_STORE_CTX_set0_trusted_stack,
-    X509_STORE_CTX_set0_verified_chain, X509_VERIFY_PARAM_set_flags, X509_chain_check_suiteb,
-    X509_verify, X509_verify_cert,
+    X509_STORE_CTX_set0_verified_chain, X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_set_flags,
+    X509_chain_check_suiteb, X509_verify, X509_verify_cert,
 };
 
 pub(crate) const PKIX_TA: u8 = 0;
@@ -32,6 +32,7 @@ const NO_EE_NAME_CHECKS: c_ulong = 1;
 
 const ERR_UNSPECIFIED: c_int = 1;
 const ERR_OUT_OF_MEMORY: c_int = 17;
+const ERR_CHAIN_TOO_LONG: c_int = 22;
 const ERR_HOST_MISMATCH: c_int = 62;
 const ERR_EMAIL_MISMATCH: c_int = 63;
 const ERR_IP_MISMATCH: c_int = 64;
@@ -319,7 +320,21 @@ unsafe fn verify_with(
     };
     let last = verified.last().and_then(Certificate::to_der);
     let is_last = |anchor: &&Anchor| last.is_some() && anchor.certificate.to_der() == last;
-    let found = anchors.iter().find(is_last).map(|anchor| Found {
+    let anchor = anchors.iter().find(is_last);
+    if let Some(anchor) = anchor.filter(|anchor| anchor.is_bare && result > 0) {
+        // The authority is the key of the record, so the certificate that it signed is one more
+        // between the leaf and the authority.
+        // SAFETY: as this function's contract.
+        let most = unsafe { X509_VERIFY_PARAM_get_depth(X509_STORE_CTX_get0_param(verification)) };
+        let between = c_int::try_from(verified.len().saturating_sub(1)).unwrap_or(c_int::MAX);
+        if most >= 0 && between > most {
+            // SAFETY: as above.
+            let result =
+                unsafe { report(verification, ERR_CHAIN_TOO_LONG, between, &anchor.certificate) };
+            return Ok((result, None));
+        }
+    }
+    let found = anchor.map(|anchor| Found {
         depth: c_int::try_from(verified.len().saturating_sub(1)).unwrap_or(c_int::MAX),
         record: Arc::clone(&anchor.record),
         certificate: (!anchor.is_bare).then(|| anchor.certificate.clone()),

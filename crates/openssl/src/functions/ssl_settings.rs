@@ -13,6 +13,7 @@ use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::objects::list;
 use crate::objects::name::Name;
+use crate::objects::store::Parameters;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::stack::Stack;
 use crate::sys::x509::{
@@ -127,10 +128,25 @@ functions! {
         unsafe { X509_VERIFY_PARAM_set_trust(ssl.parameters.as_ptr(), trust) }
     }
     fn SSL_set1_host(ssl: &Ssl; name: *const c_char) -> c_int = FAIL => {
-        // SAFETY: the caller's duty; libcrypto accepts NULL, and a length of 0 for a text.
+        // SAFETY: the caller's duty, here and below.
+        if unsafe { set_address(ssl, name) } {
+            return OK;
+        }
+        // SAFETY: libcrypto accepts NULL, and a length of 0 for a text.
         unsafe { X509_VERIFY_PARAM_set1_host(ssl.parameters.as_ptr(), name, 0) }
     }
     fn SSL_add1_host(ssl: &Ssl; name: *const c_char) -> c_int = FAIL => {
+        if ssl.parameters.has_address() {
+            // A second address is refused, because parameters have one.
+            let Some(other) = Parameters::new() else { return FAIL };
+            // SAFETY: the caller's duty.
+            if unsafe { other.set_address(name) } {
+                return FAIL;
+            }
+        // SAFETY: the caller's duty.
+        } else if unsafe { set_address(ssl, name) } {
+            return OK;
+        }
         // SAFETY: as above.
         unsafe { X509_VERIFY_PARAM_add1_host(ssl.parameters.as_ptr(), name, 0) }
     }
@@ -218,6 +234,16 @@ functions! {
     fn SSL_get_default_timeout(_ssl: &Ssl;) -> c_long = 0 => {
         crate::settings::DEFAULT_TIMEOUT
     }
+}
+
+/// Sets the address that the peer's certificate must have, if the text is one. An address is not
+/// compared with DNS names.
+///
+/// # Safety
+/// The pointer is NULL or to a text.
+unsafe fn set_address(ssl: &Ssl, text: *const c_char) -> bool {
+    // SAFETY: as this function's contract.
+    unsafe { ssl.parameters.set_address(text) }
 }
 
 fn authorities(ssl: &Ssl) -> *mut Stack {

@@ -1,13 +1,14 @@
 //! Stores of trusted certificates, and parameters of verification.
 
-use core::ffi::{c_int, c_long};
+use core::ffi::{c_char, c_int, c_long};
 
+use crate::sys::crypto::CRYPTO_free;
 use crate::sys::x509::{
     CTLOG_STORE, CTLOG_STORE_free, X509_LOOKUP_ctrl, X509_LOOKUP_file, X509_LOOKUP_hash_dir,
     X509_LOOKUP_store, X509_STORE, X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_add_lookup,
     X509_STORE_free, X509_STORE_new, X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free,
-    X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_inherit, X509_VERIFY_PARAM_new,
-    X509_VERIFY_PARAM_set_depth,
+    X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_get1_ip_asc, X509_VERIFY_PARAM_inherit,
+    X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth, X509_VERIFY_PARAM_set1_ip_asc,
 };
 
 super::owned! {
@@ -80,6 +81,25 @@ impl Parameters {
         // SAFETY: both exist during the call.
         unsafe { X509_VERIFY_PARAM_inherit(new.as_ptr(), self.as_ptr()) };
         Some(new)
+    }
+
+    /// Sets the address that a certificate must have. Returns whether the text is one.
+    ///
+    /// # Safety
+    /// The pointer is NULL or to a text.
+    pub(crate) unsafe fn set_address(&self, text: *const c_char) -> bool {
+        // SAFETY: as this function's contract; the parameters exist.
+        !text.is_null() && unsafe { X509_VERIFY_PARAM_set1_ip_asc(self.as_ptr(), text) } == 1
+    }
+
+    /// Whether a certificate must have an address.
+    pub(crate) fn has_address(&self) -> bool {
+        // SAFETY: the parameters exist. The text, or NULL, is freed once.
+        unsafe {
+            let address = X509_VERIFY_PARAM_get1_ip_asc(self.as_ptr());
+            CRYPTO_free(address.cast(), core::ptr::null(), 0);
+            !address.is_null()
+        }
     }
 
     pub(crate) fn set_depth(&self, depth: c_int) {

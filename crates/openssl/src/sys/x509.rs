@@ -192,6 +192,10 @@ unsafe extern "C" {
     ) -> *mut c_char;
     pub(crate) fn X509_VERIFY_PARAM_get0_email(param: *mut X509_VERIFY_PARAM) -> *mut c_char;
     pub(crate) fn X509_VERIFY_PARAM_get1_ip_asc(param: *mut X509_VERIFY_PARAM) -> *mut c_char;
+    pub(crate) fn X509_VERIFY_PARAM_set1_ip_asc(
+        param: *mut X509_VERIFY_PARAM,
+        address: *const c_char,
+    ) -> c_int;
     pub(crate) fn X509_VERIFY_PARAM_set_flags(
         param: *mut X509_VERIFY_PARAM,
         flags: core::ffi::c_ulong,
