@@ -102,6 +102,23 @@ impl Ssl {
         self.hello.borrow().as_ref().is_some_and(|hello| hello.offers_tls13)
     }
 
+    /// Whether a server requests the certificate after the handshake, as TLS 1.3 permits.
+    fn requests_late(&self, settings: &Settings) -> bool {
+        settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 && self.offers_tls13()
+    }
+
+    fn requested_bits(&self, settings: &Settings) -> c_int {
+        requested(settings.verify_mode, self.requests_late(settings))
+    }
+
+    /// Whether a callback of a server demanded more of the client's certificate than the
+    /// configuration of the handshake, which was selected before: OpenSSL calls the callbacks for
+    /// tickets, certificate statuses and key logs before it requests the certificate.
+    pub(crate) fn demands_more(&self) -> bool {
+        let Some(configured) = self.configured.get() else { return false };
+        self.requested_bits(&self.settings()) & !configured != 0
+    }
+
     fn logs_keys(&self) -> bool {
         self.context().settings().callbacks.key_log.is_some()
     }
@@ -129,7 +146,12 @@ impl Ssl {
         if Self::asks_program(&settings) {
             return made();
         }
-        slot.get_or_init(made).clone()
+        if let Some(known) = slot.get() {
+            return Some(Arc::clone(known));
+        }
+        // A failure is not remembered, so that each connection has the error in its queue.
+        let config = made()?;
+        Some(Arc::clone(slot.get_or_init(|| config)))
     }
 
     /// The configuration of a server that begins: it asks for another one after the ClientHello.
@@ -158,11 +180,11 @@ impl Ssl {
     ) -> Option<Arc<ServerConfig>> {
         let settings = self.settings();
         self.resumption.refuses_tickets.set(!self.permits_tickets(&settings));
+        self.configured.set(Some(self.requested_bits(&settings)));
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // A certificate status belongs to one connection: its certificate is selected later.
         let staples = self.may_staple();
-        // In TLS 1.3, the certificate is requested after the handshake.
-        let late = settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 && self.offers_tls13();
+        let late = self.requests_late(&settings);
         let kind = (staples, late);
         let fits = |known: &&ForProtocol| {
             known.0.as_deref() == protocol && known.1 == kind && !Self::asks_program(&settings)
@@ -255,17 +277,14 @@ impl Ssl {
                 .credentials(credentials)
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
-        if settings.verify_mode & VERIFY_PEER != 0 {
-            let demand = if late {
-                ClientAuth::None
-            } else if settings.verify_mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 {
-                ClientAuth::Required
-            } else {
-                ClientAuth::Optional
-            };
-            let names = settings.client_authorities.iter().filter_map(Name::to_der).collect();
-            builder = builder.client_verifier(demand, Policy::Ask).client_authorities(names);
-        }
+        // Also without a request in the handshake: the application may request the certificate later.
+        let demand = match requested(settings.verify_mode, late) {
+            0 => ClientAuth::None,
+            mode if mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 => ClientAuth::Required,
+            _ => ClientAuth::Optional,
+        };
+        let names = settings.client_authorities.iter().filter_map(Name::to_der).collect();
+        builder = builder.client_verifier(demand, Policy::Ask).client_authorities(names);
         if let Some(protocol) = protocol {
             builder = builder.alpn(&[protocol]);
         }
@@ -309,6 +328,13 @@ impl Ssl {
         let builder = builder.tickets(sealer);
         Some(if stores { builder.session_ids(cache()) } else { builder.without_session_ids() })
     }
+}
+
+/// The bits of a mode of verification by which a server requests a certificate in the handshake.
+/// `late`: the certificate is requested after the handshake.
+fn requested(mode: c_int, late: bool) -> c_int {
+    const BITS: c_int = VERIFY_PEER | o::VERIFY_FAIL_IF_NO_PEER_CERT;
+    if late || mode & VERIFY_PEER == 0 { 0 } else { mode & BITS }
 }
 
 /// The context of a server's sessions, which is never empty: an empty one would make sessions of

@@ -194,6 +194,10 @@ impl Ssl {
             self.callback_failed(step);
             return Err(());
         }
+        if self.demands_more() {
+            self.callback_failed(step);
+            return Err(());
+        }
         match step {
             Some(Ok(Next::Connected(connection))) => {
                 // A client's result is that of the session that it offered.

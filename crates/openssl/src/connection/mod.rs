@@ -78,6 +78,8 @@ pub(crate) struct Ssl {
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,
+    /// How the configuration of a server's handshake requests the client's certificate.
+    pub(crate) configured: Cell<Option<c_int>>,
     /// Sessions that a server made, and that are not in its cache yet.
     pub(crate) made: RefCell<Vec<tap::MadeSession>>,
     /// The sessions of this connection whose names the client knows.
@@ -169,6 +171,7 @@ impl Ssl {
             interrupted: Cell::default(),
             waiting: Cell::default(),
             awaits_certificate: Cell::default(),
+            configured: Cell::default(),
             made: RefCell::default(),
             issued: RefCell::default(),
             want: Cell::new(Want::Nothing),
@@ -315,6 +318,7 @@ impl Ssl {
         self.interrupted.take();
         self.waiting.take();
         self.awaits_certificate.take();
+        self.configured.take();
         self.made.take();
         self.issued.take();
         self.want.set(Want::Nothing);

@@ -91,7 +91,7 @@ pub(crate) type ForProtocol = (Option<Vec<u8>>, (bool, bool), Arc<ServerConfig>)
 #[derive(Default)]
 pub(crate) struct Compiled {
     /// Configurations of a client, without and with early data.
-    pub(crate) clients: [OnceLock<Option<Arc<ClientConfig>>>; 2],
+    pub(crate) clients: [OnceLock<Arc<ClientConfig>>; 2],
     /// Configurations of a server, by the application protocol that was selected and by stapling.
     pub(crate) servers: Mutex<Vec<ForProtocol>>,
 }

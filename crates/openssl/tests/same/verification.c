@@ -46,6 +46,33 @@ static void request(int server_version, int client_version, int mode, int has_ce
     ERR_clear_error();
 }
 
+/* A server that requests no certificate in the handshake, and requests one later. */
+static void request_later(int mode, int has_certificate, int trusts) {
+    SSL_CTX *client = client_context(TLS1_3_VERSION), *server = server_context(TLS1_3_VERSION);
+    char text[4];
+    SSL_CTX_set_post_handshake_auth(client, 1);
+    CHECK(SSL_CTX_load_verify_locations(server, material(trusts ? "root.pem" : "other.pem"), NULL) == 1);
+    if (has_certificate) {
+        CHECK(SSL_CTX_use_certificate_chain_file(client, material("client.pem")) == 1);
+        CHECK(SSL_CTX_use_PrivateKey_file(client, material("client.key"), SSL_FILETYPE_PEM) == 1);
+    }
+    struct pair pair = pair_of(client, server, 1 << 14);
+    CHECK(shake(&pair));
+    SSL_set_verify(pair.server, mode, NULL);
+    printf("later, mode %d, certificate %d, trusts %d:", mode, has_certificate, trusts);
+    printf(" %d", SSL_verify_client_post_handshake(pair.server));
+    printf(" %d", SSL_do_handshake(pair.server));
+    ERR_clear_error();
+    SSL_read(pair.client, text, 4);
+    ERR_clear_error();
+    CHECK(SSL_write(pair.client, "data", 4) == 4);
+    int count = SSL_read(pair.server, text, 4);
+    printf(", read %d, error %d, result %ld, certificate %d", count, SSL_get_error(pair.server, count),
+           SSL_get_verify_result(pair.server), count == 4 && SSL_get0_peer_certificate(pair.server) != NULL);
+    print_errors();
+    free_pair(&pair);
+}
+
 static int times, result, retries;
 
 static int retry_chain(X509_STORE_CTX *verification, void *argument) {
@@ -114,6 +141,8 @@ int main(void) {
             for (unsigned mode = 0; mode < sizeof modes / sizeof *modes; mode++)
                 for (int rest = 0; rest < 4; rest++)
                     request(versions[server], versions[client], modes[mode], rest & 1, rest >> 1);
+    for (int rest = 0; rest < 8; rest++)
+        request_later(SSL_VERIFY_PEER | (rest & 1 ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), rest >> 1 & 1, rest >> 2);
     for (int version = 0; version < 2; version++)
         for (int by_chain = 0; by_chain < 2; by_chain++) {
             for (int count = 1; count <= 100; count += 99) {
