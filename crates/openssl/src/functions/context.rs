@@ -163,6 +163,10 @@ fn new(method: *const Method) -> *mut Context {
         errors::push_unsupported("the property fips=yes of the process is not supported");
         return NULL;
     }
+    if !properties::are_usual() {
+        errors::push_unsupported("the providers or properties of the process are not supported");
+        return NULL;
+    }
     match Context::new(method) {
         Some(context) => match super::conf_file::apply_system(&context) {
             Some(()) => give(context),

@@ -109,6 +109,8 @@ fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -
             unsafe { super::store(parg.cast(), store) };
             1
         }
+        // Methods of one version have no limits.
+        130 | 131 if settings.method.version != 0 => 0,
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),
         _ => return None,
@@ -231,8 +233,7 @@ pub(super) unsafe fn set(
             2 => select_identity(settings, settings.current.saturating_add(1), None),
             _ => 0,
         },
-        123 => set_version(&mut settings.min_version, number),
-        124 => set_version(&mut settings.max_version, number),
+        123 | 124 => set_version(settings, command == 123, number),
         // SAFETY: as this function's contract.
         4 => unsafe { set_curve(settings, parg) },
         // Accepted without effect: Diffie-Hellman parameters, curves of old versions, pipelines,
@@ -374,12 +375,20 @@ unsafe fn set_store(
     1
 }
 
-/// Sets a limit of versions. A version that Tercel refuses is accepted as a limit.
-fn set_version(limit: &mut c_int, version: c_int) -> c_long {
-    if version != 0 && !(0x0300..=0x0304).contains(&version) {
-        errors::push(reasons::UNSUPPORTED_SSL_VERSION);
-        return 0;
+/// Sets a limit of versions. A version that Tercel refuses is accepted as a limit. As with OpenSSL,
+/// methods of one version ignore limits, and the others those of DTLS, which do not fit to a limit
+/// of TLS.
+fn set_version(settings: &mut Settings, is_least: bool, version: c_int) -> c_long {
+    let is_fixed = settings.method.version != 0;
+    let (limit, other) = match is_least {
+        true => (&mut settings.min_version, settings.max_version),
+        false => (&mut settings.max_version, settings.min_version),
+    };
+    match version {
+        0 | 0x0300..=0x0304 if !is_fixed => *limit = version,
+        0 | 0x0300..=0x0304 => {}
+        0x0100 | 0xfefd..=0xfeff if is_fixed || other == 0 => {}
+        _ => return 0,
     }
-    *limit = version;
     1
 }

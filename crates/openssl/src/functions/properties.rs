@@ -1,5 +1,7 @@
 //! Property queries, by which programs select the implementations of algorithms.
 
+use crate::objects::dane::Digest;
+
 /// Whether the implementations of this library meet a query: each clause is optional, or excludes
 /// the FIPS module.
 pub(super) fn are_met(query: &str) -> bool {
@@ -11,6 +13,14 @@ pub(super) fn are_met(query: &str) -> bool {
             || clause.starts_with(['?', '-'])
             || ["fips=no", "fips!=yes"].contains(&compact.as_str())
     })
+}
+
+/// Whether the process uses algorithms outside of the FIPS module. Its default properties, its
+/// default library context and its providers select where SHA-256 comes from, which OpenSSL needs
+/// for each context.
+pub(super) fn are_usual() -> bool {
+    let Some(digest) = Digest::named(c"SHA2-256") else { return false };
+    digest.provider().is_none_or(|name| name != c"fips")
 }
 
 #[cfg(test)]

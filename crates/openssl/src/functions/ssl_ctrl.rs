@@ -119,6 +119,8 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             ssl.want.set(Want::RetryVerify);
             1
         }
+        // Methods of one version have no limits.
+        130 | 131 if settings.method.version != 0 => 0,
         130 => settings.min_version.into(),
         131 => settings.max_version.into(),
         _ => return None,

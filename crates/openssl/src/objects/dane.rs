@@ -7,7 +7,8 @@ use super::certificate::Certificate;
 use super::key::Key;
 use crate::sys::crypto::CRYPTO_free;
 use crate::sys::evp::{
-    EVP_Digest, EVP_MD, EVP_MD_fetch, EVP_MD_free, EVP_MD_get_size, EVP_MD_up_ref, d2i_PUBKEY,
+    EVP_Digest, EVP_MD, EVP_MD_fetch, EVP_MD_free, EVP_MD_get_size, EVP_MD_get0_provider,
+    EVP_MD_up_ref, OSSL_PROVIDER_get0_name, d2i_PUBKEY,
 };
 use crate::sys::x509::{
     X509_VERIFY_PARAM, X509_VERIFY_PARAM_get_hostflags, X509_VERIFY_PARAM_get0_email,
@@ -25,6 +26,19 @@ impl Digest {
     pub(crate) fn named(name: &CStr) -> Option<Self> {
         // SAFETY: the name ends with a NUL. A reference is returned, or NULL.
         unsafe { Self::from_raw(EVP_MD_fetch(ptr::null_mut(), name.as_ptr(), ptr::null())) }
+    }
+
+    /// The name of the provider that has it.
+    pub(crate) fn provider(&self) -> Option<&CStr> {
+        // SAFETY: the object exists, and its provider as long; the name ends with a NUL.
+        unsafe {
+            let provider = EVP_MD_get0_provider(self.as_ptr());
+            if provider.is_null() {
+                return None;
+            }
+            let name = OSSL_PROVIDER_get0_name(provider);
+            if name.is_null() { None } else { Some(CStr::from_ptr(name)) }
+        }
     }
 
     /// The length of its results in bytes.

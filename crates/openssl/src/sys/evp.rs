@@ -66,6 +66,8 @@ unsafe extern "C" {
         name: *const c_char,
         query: *const c_char,
     ) -> *mut EVP_MD;
+    pub(crate) fn EVP_MD_get0_provider(digest: *const EVP_MD) -> *const c_void;
+    pub(crate) fn OSSL_PROVIDER_get0_name(provider: *const c_void) -> *const c_char;
     pub(crate) fn EVP_MD_up_ref(digest: *mut EVP_MD) -> c_int;
     pub(crate) fn EVP_MD_free(digest: *mut EVP_MD);
     pub(crate) fn EVP_MD_get_size(digest: *const EVP_MD) -> c_int;
