@@ -277,7 +277,7 @@ impl Ssl {
                 .credentials(credentials)
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
-        // Also without a request in the handshake: the application may request the certificate later.
+        // Also without a request in the handshake, because an application may request it later.
         let demand = match requested(settings.verify_mode, late) {
             0 => ClientAuth::None,
             mode if mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 => ClientAuth::Required,
