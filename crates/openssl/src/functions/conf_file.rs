@@ -11,9 +11,7 @@ use crate::connection::Ssl;
 use crate::context::Context;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
-use crate::sys::crypto::{
-    INIT_LOAD_CONFIG, OPENSSL_init_crypto, conf_ssl_get, conf_ssl_get_cmd, conf_ssl_name_find,
-};
+use crate::sys::crypto::{conf_ssl_get, conf_ssl_get_cmd, conf_ssl_name_find};
 
 /// The section that applies to all contexts.
 const SYSTEM: &CStr = c"system_default";
@@ -31,12 +29,10 @@ functions! {
     }
 }
 
-/// Applies the section of the system to a new context. Commands that it does not have are ignored,
+/// Applies the section of the system's file, which is loaded, to a new context. Commands that it does not have are ignored,
 /// as by OpenSSL. A command that fails would be a policy that is lost: `None`, with an error in the
 /// queue.
 pub(super) fn apply_system(context: &Arc<Context>) -> Option<()> {
-    // SAFETY: the function accepts no settings, and loads the file once in a process.
-    unsafe { OPENSSL_init_crypto(INIT_LOAD_CONFIG, ptr::null()) };
     let configuration = Configuration::of_context(context, false);
     errors::forgiving(|| match apply(&configuration, SYSTEM, true) {
         Some(false) => {

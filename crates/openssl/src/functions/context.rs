@@ -11,7 +11,8 @@ use crate::errors::{self, reasons};
 use crate::method::Method;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::crypto::{
-    EVP_default_properties_is_fips_enabled, OSSL_LIB_CTX_get0_global_default,
+    EVP_default_properties_is_fips_enabled, INIT_LOAD_CONFIG, OPENSSL_init_crypto,
+    OSSL_LIB_CTX_get0_global_default,
 };
 
 const NULL: *mut Context = core::ptr::null_mut();
@@ -158,6 +159,11 @@ functions! {
 fn new(method: *const Method) -> *mut Context {
     errors::load_texts();
     let Some(method) = known_method(method) else { return NULL };
+    // libcrypto does not work any more after its end (`OPENSSL_cleanup`), as in functions of `atexit`.
+    // SAFETY: the function accepts no settings, and loads the file once in a process.
+    if unsafe { OPENSSL_init_crypto(INIT_LOAD_CONFIG, core::ptr::null()) } != 1 {
+        return NULL;
+    }
     // SAFETY: NULL is the default library context.
     if unsafe { EVP_default_properties_is_fips_enabled(core::ptr::null_mut()) } == 1 {
         errors::push_unsupported("the property fips=yes of the process is not supported");
