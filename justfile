@@ -358,6 +358,10 @@ first-handshake:
     cargo build --release --locked -p tercel-cli
     tools/first-handshake.sh {{ quote(tercel) }}
 
+# Verify a thousand generated stores of trust anchors here and by `openssl verify`.
+stores:
+    cargo test -p tercel-pki --test pki a_thousand_stores -- --ignored --nocapture
+
 # Write manual pages, completions and units for packages to `release/package` of the build folder.
 generate:
     cargo build --release --locked -p tercel-cli

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use tercel::crypto::HashAlgorithm;
-use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
+use tercel::pki::{ChainVerifier, OcspPolicy};
 use tercel::{
     ClientConfig, Policy, ServerName,
     certificates::{AcceptAnyPeer, ChainPolicy},
@@ -111,7 +111,7 @@ impl ClientOptions {
             (None, Some(_)) => return Ok(builder),
             // With pre-shared keys no certificate authority is needed.
             (None, None) if self.keys.is_set() => return Ok(builder),
-            (None, None) => Roots::native()?.roots,
+            (None, None) => credential_files::system_roots()?,
         };
         if !self.require_ocsp {
             return Ok(builder.roots(roots));

@@ -19,7 +19,9 @@
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
 //! | list the signature algorithms of a chain | [`signature_algorithms`] |
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
-//! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
+//! | read PEM files | [`load_certs_pem`], [`load_key_pem`], [`load_public_keys_pem`] |
+//! | read other sections of PEM files | [`pem_sections`] |
+//! | say what a PEM file contains | [`PemContents`] |
 //! | say what a wrong file contains | [`FileContent`] |
 //! | name a server | [`ServerName`] |
 //!
@@ -58,6 +60,8 @@ mod refusal;
 mod revocation;
 mod roots;
 mod server_name;
+#[cfg(feature = "native-roots")]
+mod system_store;
 mod time;
 mod verifier;
 
@@ -65,13 +69,16 @@ pub use algorithms::CertificateAlgorithm;
 pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
     CertificateSummary, Usage, common_name, dns_names, email_names, end_entity_public_key,
-    is_authority, issuer, not_after, signature_algorithms, spiffe_id, subject_names,
-    subject_public_key_info, tls_server_end_point, uri_names,
+    has_malformed_validity, is_authority, issuer, not_after, signature_algorithms, spiffe_id,
+    subject_names, subject_public_key_info, tls_server_end_point, uri_names,
 };
 pub use chain_end::{ChainEnd, NearestAnchor};
 pub use file_content::FileContent;
 pub use ocsp::OcspPolicy;
-pub use pem::{PemError, load_certs_pem, load_key_pem};
+pub use pem::{
+    PemContents, PemError, PemSection, PemUse, load_certs_pem, load_key_pem, load_public_keys_pem,
+    pem_sections,
+};
 pub use reason::RefusalReason;
 pub use refusal::Refusal;
 pub use revocation::{RevocationPolicy, UnreadableCrl};

@@ -69,9 +69,10 @@
 //! # Events
 //!
 //! With the feature `tracing`, which is off by default, handshakes emit events for subscribers of
-//! the crate `tracing`. All have the level DEBUG. A filter such as `tercel=debug` selects them. A
-//! kernel or hash lanes that failed their [self-test](crypto::self_tests) are an event of level
-//! ERROR and the target `tercel::self_test`, with the field `primitive`.
+//! the crate `tracing`. Those of handshakes have the level DEBUG; a filter such as `tercel=debug`
+//! selects them. A kernel or hash lanes that failed their [self-test](crypto::self_tests) are an
+//! event of level ERROR and the target `tercel::self_test`, with the field `primitive`.
+//! `native_roots` emits a WARN of the target `tercel::roots` about certificates that it leaves out.
 //!
 //! | event of the target `tercel::handshake` | fields in addition to `side` and `server_name` |
 //! |---|---|

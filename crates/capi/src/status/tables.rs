@@ -258,6 +258,9 @@ pub(super) const CREDENTIAL_ERROR: &[(Status, CredentialError)] = &[
     (codes::TERCEL_CONFIG_KEY_MISMATCH, CredentialError::KeyMismatch),
     (codes::TERCEL_CONFIG_BAD_TIMESTAMPS, CredentialError::BadTimestamps),
     (codes::TERCEL_CONFIG_BAD_PUBLIC_KEY, CredentialError::BadPublicKey),
+    (codes::TERCEL_CONFIG_BAD_VALIDITY, CredentialError::BadValidity),
+    (codes::TERCEL_CONFIG_BAD_ISSUER, CredentialError::BadIssuer(2)),
+    (codes::TERCEL_CONFIG_LEAF_NOT_FIRST, CredentialError::LeafNotFirst(2)),
 ];
 
 pub(super) const PEM_ERROR: &[(Status, PemError)] = &[
@@ -265,6 +268,10 @@ pub(super) const PEM_ERROR: &[(Status, PemError)] = &[
     (codes::TERCEL_CONFIG_PEM_ENCRYPTED_KEY, PemError::EncryptedKey),
     (codes::TERCEL_CONFIG_PEM_MALFORMED, PemError::Malformed),
     (codes::TERCEL_CONFIG_PEM_NOT_BASE64, PemError::NotBase64),
+    (codes::TERCEL_CONFIG_PEM_NO_END, PemError::NoEnd),
+    (codes::TERCEL_CONFIG_PEM_NO_BEGIN, PemError::NoBegin),
+    (codes::TERCEL_CONFIG_PEM_UNSUPPORTED_FORM, PemError::UnsupportedForm),
+    (codes::TERCEL_CONFIG_PEM_UTF16, PemError::Utf16),
 ];
 
 pub(super) const PRE_SHARED_KEY_ERROR: &[(Status, PreSharedKeyError)] = &[

@@ -9,6 +9,8 @@ mod fixtures;
 mod host_names;
 mod identities;
 mod openssl;
+#[path = "../../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 mod thread_safety;
 mod versions;
 mod would_block;

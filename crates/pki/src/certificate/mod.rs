@@ -36,6 +36,7 @@ pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, 
     }
     PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
         CryptoError::Unsupported => RefusalReason::UnsupportedKey,
+        _ if names_other_curve(leaf.subject_public_key_info) => RefusalReason::UnsupportedKey,
         _ => RefusalReason::InvalidKey,
     })
 }
@@ -50,6 +51,20 @@ pub fn subject_public_key_info<'a>(
 /// The last moment at which a certificate is valid.
 pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalReason> {
     Ok(Certificate::parse_or_refuse(certificate)?.not_after)
+}
+
+/// Whether the validity of a certificate is malformed, to explain why the certificate cannot be
+/// parsed. RFC 5280 4.1.2.5
+#[must_use]
+pub fn has_malformed_validity(certificate: &CertificateDer<'_>) -> bool {
+    let dates = |validity| {
+        let mut validity = Reader::new(validity);
+        time::from_der(validity.element()?)?;
+        time::from_der(validity.element()?)?;
+        validity.finish()
+    };
+    let validity = from_validity(certificate).and_then(|mut fields| fields.expect(der::SEQUENCE));
+    validity.is_ok_and(|validity| dates(validity).is_err())
 }
 
 /// The DNS names for which a certificate is valid, wildcards included, as text.
@@ -289,17 +304,6 @@ impl<'a> Certificate<'a> {
         Ok(purposes)
     }
 
-    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited:
-    /// the curve may be an altered one. RFC 5480 2.1.1
-    pub(crate) fn has_named_curve(&self) -> Result<bool, Malformed> {
-        let mut key = Reader::new(der::single(self.subject_public_key_info, der::SEQUENCE)?);
-        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
-        if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
-            return Ok(true);
-        }
-        Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
-    }
-
     /// Whether the keyUsage extension is absent or has this bit of its first byte.
     fn allows_usage(&self, bit: u8) -> Result<bool, Malformed> {
         let Some(value) = self.extension(KEY_USAGE)? else {
@@ -340,6 +344,48 @@ impl<'a> Certificate<'a> {
         }
         Ok(None)
     }
+}
+
+/// Whether the key of a certificate that path building has parsed is not an EC key, or names its
+/// curve. Explicit parameters are prohibited: the curve may be an altered one. Only the fields up
+/// to the key are read, because this is done in every handshake. RFC 5480 2.1.1
+pub(crate) fn has_named_curve(certificate: &CertificateDer<'_>) -> Result<bool, Malformed> {
+    let mut fields = from_validity(certificate)?;
+    fields.expect(der::SEQUENCE)?;
+    fields.expect(der::SEQUENCE)?; // subject
+    let mut key = Reader::new(fields.expect(der::SEQUENCE)?);
+    let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+    if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
+        return Ok(true);
+    }
+    Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
+}
+
+/// Whether a SubjectPublicKeyInfo names a curve that is not supported. RFC 5480 2.1.1
+fn names_other_curve(subject_public_key_info: &[u8]) -> bool {
+    const SUPPORTED: [&[u8]; 3] = [
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
+        &[0x2b, 0x81, 0x04, 0x00, 0x22],
+        &[0x2b, 0x81, 0x04, 0x00, 0x23],
+    ];
+    let curve = || {
+        let mut key = Reader::new(der::single(subject_public_key_info, der::SEQUENCE)?);
+        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+        let is_ec = algorithm.expect(der::OBJECT_IDENTIFIER)? == EC_PUBLIC_KEY;
+        Ok::<_, Malformed>((is_ec, algorithm.expect(der::OBJECT_IDENTIFIER)?))
+    };
+    curve().is_ok_and(|(is_ec, curve)| is_ec && !SUPPORTED.contains(&curve))
+}
+
+/// The fields from the validity on. RFC 5280 4.1
+fn from_validity<'a>(certificate: &'a CertificateDer<'_>) -> Result<Reader<'a>, Malformed> {
+    let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
+    let mut fields = Reader::new(outer.expect(der::SEQUENCE)?);
+    fields.optional(der::context_constructed(0))?; // version
+    fields.expect(der::INTEGER)?;
+    fields.expect(der::SEQUENCE)?; // signature
+    fields.expect(der::SEQUENCE)?; // issuer
+    Ok(fields)
 }
 
 /// The use of the leaf. The extended key usages of the leaf and of its issuers, where present, must

@@ -79,8 +79,8 @@ pub enum RefusalReason {
     /// The leaf is a CA certificate, which is accepted only if it is pinned. Alert:
     /// `bad_certificate`.
     CaUsedAsEndEntity,
-    /// The leaf is itself a trust anchor. Trust anchors may only issue other certificates. The leaf
-    /// is accepted only if it is pinned. Alert: `bad_certificate`.
+    /// The leaf has the name and the key of a trust anchor, and is not the certificate that is
+    /// trusted. It is accepted only if it is pinned. Alert: `bad_certificate`.
     TrustAnchorAsEndEntity,
     /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,
@@ -214,7 +214,7 @@ impl fmt::Display for RefusalReason {
                 "the certificate is an authority's, not a server's or client's, and is not pinned"
             }
             Self::TrustAnchorAsEndEntity => {
-                "the certificate is itself a trusted authority's, used as a server's or client's, and is not pinned"
+                "the certificate has a trusted authority's name and key, but is another certificate, and is not pinned"
             }
             Self::EndEntityUsedAsCa => {
                 "a certificate was issued by one that is not a CA certificate"

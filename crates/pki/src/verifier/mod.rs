@@ -15,11 +15,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm, KeyKind, PublicKey, SignatureAlgorithm};
+use tercel_crypto::{KeyKind, PartsHash, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::{Certificate, Usage, bad_encoding};
+use crate::certificate::{Certificate, Usage, bad_encoding, has_named_curve};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
@@ -38,7 +38,7 @@ use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 pub enum Trust {
     /// A path leads from the leaf to a trust anchor.
     Anchor,
-    /// The leaf is pinned, or it is a trusted certificate that is not an authority's.
+    /// The leaf is pinned, or it is itself one of the trusted certificates.
     Pin,
 }
 
@@ -145,11 +145,8 @@ impl ChainVerifier {
     /// revocation lists and their policy, the policy for OCSP responses, and the algorithms.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hash = Hash::new(HashAlgorithm::Sha256);
-        let mut add = |part: &[u8]| {
-            hash.update(&part.len().to_be_bytes());
-            hash.update(part);
-        };
+        let mut hash = PartsHash::new();
+        let mut add = |part: &[u8]| hash.add(part);
         add(&self.roots.fingerprint());
         let policies = (self.ocsp, self.revocation.policy, self.check_anchor_validity);
         add(format!("{policies:?}").as_bytes());
@@ -161,7 +158,7 @@ impl ChainVerifier {
             add(&algorithm.public_key_alg_id());
             add(&algorithm.signature_alg_id());
         }
-        hash.finish().first_chunk().copied().unwrap_or_default()
+        hash.finish()
     }
 
     /// The signature algorithms of certificates, the preferred first, without duplicates.
@@ -187,16 +184,16 @@ impl ChainVerifier {
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
         let leaf = EndEntityCert::try_from(leaf_der)?;
-        let parsed = Certificate::parse_or_refuse(leaf_der)?;
         // Path building refuses such keys of issuers, which no signature algorithm has.
-        if !parsed.has_named_curve().map_err(bad_encoding)? {
+        if !has_named_curve(leaf_der).map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
-            check_validity(&parsed, now)?;
+            check_validity(&Certificate::parse_or_refuse(leaf_der)?, now)?;
             None
-        } else if self.roots.leaves().iter().any(|own| own == leaf_der) {
+        } else if self.roots.is_pinned(leaf_der) {
+            let parsed = Certificate::parse_or_refuse(leaf_der)?;
             check_validity(&parsed, now)?;
             if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
                 return Err(RefusalReason::NotForThisUsage);

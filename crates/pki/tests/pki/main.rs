@@ -5,6 +5,8 @@
 
 #[path = "../ocsp_maker/mod.rs"]
 mod ocsp_maker;
+#[path = "../pem_cases/mod.rs"]
+mod pem_cases;
 
 mod algorithms;
 mod anchors;
@@ -17,7 +19,9 @@ mod loading;
 mod must_staple;
 mod names;
 mod ocsp;
+mod openssl_stores;
 mod paths;
+mod pem;
 mod pins;
 mod reasons;
 mod revocation;

@@ -3,9 +3,10 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use tercel_crypto::PartsHash;
+
 use super::client_auth::ClientAuth;
 use super::common::Common;
-use crate::auth::parts_hash::PartsHash;
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;

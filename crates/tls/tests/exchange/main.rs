@@ -5,6 +5,8 @@
 
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
 mod ocsp_maker;
+#[path = "../../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 
 mod application_session_stores;
 mod certificates;

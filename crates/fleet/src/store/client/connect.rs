@@ -8,9 +8,10 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
 };
+use tercel::certificates::CredentialError;
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
-use tercel::pki::{Roots, load_certs_pem, load_key_pem};
+use tercel::pki::{Roots, RootsError, load_certs_pem, load_key_pem};
 use tercel::{ClientConfig, Credential, ServerName};
 use tercel_tokio::Connector;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -123,29 +124,48 @@ impl StoreAddress {
 
 fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
     let roots = match &settings.roots {
-        None => Roots::native().map(|found| found.roots).map_err(|_| {
-            FleetError::Setting(
-                "store.roots",
-                "the operating system has no trusted certificate authorities",
-            )
-        })?,
+        None => {
+            let found = Roots::native().map_err(|_| {
+                FleetError::Setting(
+                    "store.roots",
+                    "the operating system has no trusted certificate authorities",
+                )
+            })?;
+            if let Some(left_out) = found.left_out() {
+                tracing::warn!("store.roots: {left_out}");
+            }
+            found.roots
+        }
         Some(path) => {
             let mut roots = Roots::new();
-            roots.add_pem(&read(path)?).map_err(|_| {
-                FleetError::Content(path.clone(), "contains no usable PEM certificates")
+            roots.add_pem(&read(path)?).map_err(|error| {
+                let why = match error {
+                    RootsError::Pem(error) => error.as_str(),
+                    _ => "contains a certificate that cannot be used as a trust anchor",
+                };
+                FleetError::Content(path.clone(), why)
             })?;
             roots
         }
     };
     let mut config = ClientConfig::builder().roots(roots).fips(settings.fips);
     if let Some((chain, key)) = &settings.certificate {
-        let certificates = load_certs_pem(&read(chain)?).map_err(|_| {
-            FleetError::Content(chain.clone(), "contains no usable PEM certificates")
-        })?;
+        let certificates = load_certs_pem(&read(chain)?)
+            .map_err(|error| FleetError::Content(chain.clone(), error.as_str()))?;
         let private = load_key_pem(&read_private(key)?)
-            .map_err(|_| FleetError::Content(key.clone(), "contains no usable PEM private key"))?;
-        let credential = Credential::new(certificates, &private).map_err(|_| {
-            FleetError::Content(key.clone(), "private key does not match the certificate")
+            .map_err(|error| FleetError::Content(key.clone(), error.as_str()))?;
+        let credential = Credential::new(certificates, &private).map_err(|error| {
+            let (file, why) = match error {
+                CredentialError::KeyMismatch => (key, "private key does not match the certificate"),
+                CredentialError::LeafNotFirst(_) => {
+                    (chain, "the leaf is not the first certificate")
+                }
+                CredentialError::BadKey => {
+                    (key, "private key cannot be parsed or is not supported")
+                }
+                _ => (chain, "contains a certificate with which no handshake can be signed"),
+            };
+            FleetError::Content(file.clone(), why)
         })?;
         config = config.credential(credential);
     }
