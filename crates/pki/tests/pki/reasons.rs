@@ -252,6 +252,20 @@ fn a_key_that_may_not_sign() {
     }
 }
 
+/// RFC 5480 2.1.1
+#[test]
+fn a_key_on_another_curve() {
+    let chain = Pki::new().chain(&service());
+    let on_p192 = patch(
+        &chain[0],
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1],
+        1,
+    );
+    let refused = end_entity_public_key(&[on_p192]).map(drop);
+    assert_eq!(refused, Err(RefusalReason::UnsupportedKey));
+}
+
 #[test]
 fn ca_used_as_end_entity() {
     let pki = Pki::new();
