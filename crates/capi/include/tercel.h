@@ -1326,6 +1326,21 @@ typedef uint64_t tercel_rejection;
 // The raw public key cannot be parsed, or its type or size is not supported.
 #define TERCEL_CONFIG_BAD_PUBLIC_KEY (TERCEL_CLASS_CONFIG | 518)
 
+// The validity of the leaf certificate is malformed.
+#define TERCEL_CONFIG_BAD_VALIDITY (TERCEL_CLASS_CONFIG | 519)
+
+// The key usage of the leaf certificate does not allow signing handshakes.
+#define TERCEL_CONFIG_KEY_MAY_NOT_SIGN (TERCEL_CLASS_CONFIG | 520)
+
+// The key of the leaf certificate is of a kind, on a curve, or of a size that is not supported.
+#define TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY (TERCEL_CLASS_CONFIG | 521)
+
+// Another certificate of the chain than the leaf cannot be parsed.
+#define TERCEL_CONFIG_BAD_ISSUER (TERCEL_CLASS_CONFIG | 522)
+
+// The private key matches a later certificate of the chain: the leaf must be the first.
+#define TERCEL_CONFIG_LEAF_NOT_FIRST (TERCEL_CLASS_CONFIG | 523)
+
 // The system has no trust anchors, or they are not accessible.
 #define TERCEL_CONFIG_NO_ROOTS (TERCEL_CLASS_CONFIG | 641)
 
@@ -1338,7 +1353,7 @@ typedef uint64_t tercel_rejection;
 // A list of protocol names has not the form of RFC 7301 3.1.
 #define TERCEL_CONFIG_BAD_PROTOCOL_LIST (TERCEL_CLASS_CONFIG | 644)
 
-// The certificate, or each certificate of the file or of the system, is not an authority's.
+// Each certificate of the system's store is not an authority's.
 #define TERCEL_CONFIG_NOT_AN_AUTHORITY (TERCEL_CLASS_CONFIG | 645)
 
 // The file has no section of the requested kind.
@@ -1347,11 +1362,23 @@ typedef uint64_t tercel_rejection;
 // The private key is protected by a password.
 #define TERCEL_CONFIG_PEM_ENCRYPTED_KEY (TERCEL_CLASS_CONFIG | 770)
 
-// A section's begin or end line is malformed, or the section is too large.
+// A line looks like the begin or end line of a section, and is none.
 #define TERCEL_CONFIG_PEM_MALFORMED (TERCEL_CLASS_CONFIG | 771)
 
 // A section is not base64.
 #define TERCEL_CONFIG_PEM_NOT_BASE64 (TERCEL_CLASS_CONFIG | 772)
+
+// A section has no end line, or an end line with another label.
+#define TERCEL_CONFIG_PEM_NO_END (TERCEL_CLASS_CONFIG | 773)
+
+// An end line has no begin line.
+#define TERCEL_CONFIG_PEM_NO_BEGIN (TERCEL_CLASS_CONFIG | 774)
+
+// A section has certificates in a form that is not read, such as PKCS7.
+#define TERCEL_CONFIG_PEM_UNSUPPORTED_FORM (TERCEL_CLASS_CONFIG | 775)
+
+// The text is encoded in UTF-16.
+#define TERCEL_CONFIG_PEM_UTF16 (TERCEL_CLASS_CONFIG | 776)
 
 // The identity is not 1 to 65535 bytes long. For an imported key, this limit applies to the
 // encoded ImportedIdentity. RFC 9846 4.3.11
@@ -1870,9 +1897,8 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  const char *explanation,
                                  size_t explanation_len);
 
-// Creates a set with the certificates of a PEM file that are authorities'. A self-issued
-// certificate that is not an authority's is trusted only as itself; others are left out. If
-// nothing is left, the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
+// Creates a set with the certificates of a PEM file. Each is also trusted as itself, if a peer
+// presents it; one that is not an authority's only as itself.
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables

@@ -93,9 +93,9 @@ mod tests {
         let key = KeyPair::generate().unwrap();
         let made = || CertificateParams::default().self_signed(&key).unwrap().pem();
         let (one, other, key) = (made(), made(), key.serialize_pem());
-        let result = |status| match status {
-            status::TERCEL_OK => Ok(()),
-            status => Err(status::text(status).to_str().unwrap().to_owned()),
+        let result = |code| match code {
+            status::codes::TERCEL_OK => Ok(()),
+            code => Err(status::text(code).to_str().unwrap().to_owned()),
         };
         let credential = |chain: &[u8], key: &[u8]| {
             let mut made = ptr::null();

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tercel_crypto::wipe;
+
 use super::PemError;
 use super::sections::divide;
 
@@ -49,8 +51,14 @@ impl PemContents {
         let (sections, malformed) = divide(pem);
         let malformed = malformed.first().copied();
         let wrong = sections.iter().find_map(|section| {
-            let error = section.decode().err()?;
-            Some((section.line(), error))
+            match section.decode() {
+                // The section may be a private key.
+                Ok(mut der) => {
+                    wipe(&mut der);
+                    None
+                }
+                Err(error) => Some((section.line(), error)),
+            }
         });
         let problem = wrong.into_iter().chain(malformed).min_by_key(|(line, _)| *line);
         let of = |section: &super::PemSection<'_>| (section.label().to_owned(), section.line());
