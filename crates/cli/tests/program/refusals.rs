@@ -192,6 +192,8 @@ fn invalid_command_lines_have_exit_status_2() {
     ] {
         let outcome = run(tercel().args(arguments), b"");
         assert_eq!(outcome.status, Some(2), "{arguments:?}: {}", outcome.said);
-        assert!(outcome.said.starts_with("error: "), "{}", outcome.said);
+        // The system's store may have certificates that are left out with a warning.
+        let said = outcome.said.lines().find(|line| !line.starts_with("warning: "));
+        assert!(said.is_some_and(|line| line.starts_with("error: ")), "{}", outcome.said);
     }
 }
