@@ -182,15 +182,15 @@ pub(crate) fn context_digest(
 
 /// Computes the context digest for sessions of external pre-shared keys. Before a resumption, an
 /// object of the application decides whether the key is still accepted. With [`Policy::Ask`] there
-/// is no such check, so the sessions are bound to this configuration, or to its session context if
-/// it has one.
+/// is no such check, so the sessions are bound to this configuration: a session context is added to
+/// what decides about clients, and does not replace it.
 pub(crate) fn digest_for_psk(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
 ) -> Result<ContextDigest, ConfigError> {
     let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
     let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
-    Ok(ContextDigest::new(&digest, Some(&replacement_fingerprint(&resumption.session_context)?)))
+    Ok(ContextDigest::new(&digest, Some(&replacement_fingerprint(&[])?)))
 }
 
 /// Returns the fingerprint of a verifier, if it has one.

@@ -196,9 +196,8 @@ setters! {
     ///
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
-    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [`session_context`](Self::session_context), or only by this configuration if it has no
-    /// context. Give servers that know different keys different contexts.
+    /// their sessions are resumed until they expire, and only by this configuration, whatever its
+    /// [`session_context`](Self::session_context) is.
     pub fn find_pre_shared_key(find: Policy<dyn FindPreSharedKey>) =>
         config.pre_shared_keys = Some(find);
 

@@ -88,6 +88,7 @@ mod stream_connect_accept;
 mod streams;
 mod thread_safety;
 mod traffic_keys;
+mod trust_pairs;
 mod unauthenticated_records;
 mod unknown_extensions;
 mod updates;
