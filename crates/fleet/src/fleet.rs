@@ -136,7 +136,7 @@ impl Fleet {
     #[must_use]
     pub fn answers(&self, mut answers: Answers) -> Answers {
         if self.0.sessions.is_some() {
-            let (find_fleet, keep_fleet) = (self.clone(), self.clone());
+            let (find_fleet, claim_fleet, keep_fleet) = (self.clone(), self.clone(), self.clone());
             answers = answers
                 .find_session(move |question| {
                     let fleet = find_fleet.clone();
@@ -144,6 +144,15 @@ impl Fleet {
                         match &fleet.0.sessions {
                             Some(sessions) => sessions.find(question).await,
                             None => None,
+                        }
+                    }
+                })
+                .claim_session(move |question| {
+                    let fleet = claim_fleet.clone();
+                    async move {
+                        match &fleet.0.sessions {
+                            Some(sessions) => sessions.claim(question).await,
+                            None => false,
                         }
                     }
                 })

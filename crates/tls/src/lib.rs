@@ -226,9 +226,9 @@ pub mod session {
 /// Decisions that the application makes while a handshake waits: the contents of a [`Question`].
 pub mod questions {
     pub use crate::handshake::question::{
-        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindClientSessionQuestion,
-        FindPreSharedKeyQuestion, FindSessionQuestion, Question, SelectCredentialQuestion,
-        SignQuestion, VerifyPeerQuestion,
+        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, ClaimSessionQuestion,
+        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion, Question,
+        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
     };
 }
 

@@ -80,6 +80,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
             question.resolve(&key)
         }
         Question::FindSession(question) => question.answer(resumption::stored(question.identity())),
+        Question::ClaimSession(question) => question.answer(true),
         Question::AdmitEarlyData(question) => question.answer(true),
         _ => panic!("an unknown question: {question:?}"),
     }

@@ -153,3 +153,8 @@ pub const TERCEL_ASK_ADMIT_EARLY_DATA: Questions = 1 << 4;
 pub const TERCEL_ASK_SELECT_CREDENTIAL: Questions = 1 << 5;
 /// Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
 pub const TERCEL_ASK_VERIFY_PEER: Questions = 1 << 7;
+/// Server, with TERCEL_ASK_FIND_SESSION: the removal of a session for single use (TLS 1.3), once
+/// the client has proved that it has the session's key. Without it, the caller removes such a
+/// session when it answers FIND_SESSION; then any client that has seen an identity on the network
+/// can make the caller remove its session.
+pub const TERCEL_ASK_CLAIM_SESSION: Questions = 1 << 8;

@@ -165,7 +165,8 @@ impl Settings {
             let given = self.option(TERCEL_OPTION_SESSIONS) == Some(TERCEL_SESSIONS_GIVEN);
             return Ok(Config::Client(self.client().build()?, given));
         }
-        Ok(Config::Server(self.server()?.build()?))
+        let claims = self.asks(TERCEL_ASK_CLAIM_SESSION);
+        Ok(Config::Server(self.server()?.build()?, claims))
     }
 
     fn client(&self) -> ClientConfigBuilder {

@@ -93,8 +93,11 @@ pub unsafe extern "C" fn tercel_handshake_server(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(handshake, ptr::null_mut())?;
-        let handshake = tercel::Handshake::server(shared::get(config)?.server()?);
-        place.set(owned::new(Progress::new(handshake, TERCEL_SERVER, None)));
+        let config = shared::get(config)?;
+        let handshake = tercel::Handshake::server(config.server()?);
+        let mut progress = Progress::new(handshake, TERCEL_SERVER, None);
+        progress.claims = config.claims();
+        place.set(owned::new(progress));
         Ok(())
     })
 }
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn tercel_handshake_advance(
                 with(output, |output| {
                     let buffers = [Memory::range(input.memory()), output.memory()];
                     Memory::separate(&[place.memory()], &buffers)?;
-                    Ok(progress.handshake.advance(input, output.bytes()))
+                    Ok(progress.advance(input, output.bytes()))
                 })
             })?;
             progress.begun = true;

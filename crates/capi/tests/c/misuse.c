@@ -247,6 +247,7 @@ static void handshakes(void) {
     NULL_POINTER(tercel_question_verify_chain(NULL, roots));
     NULL_POINTER(tercel_answer_config(NULL, NULL));
     NULL_POINTER(tercel_answer_session(NULL, NULL, 0));
+    NULL_POINTER(tercel_answer_claim(NULL, 0));
     NULL_POINTER(tercel_answer_psk(NULL, NULL));
     NULL_POINTER(tercel_answer_early_data(NULL, 0));
     NULL_POINTER(tercel_answer_credential(NULL, NULL));

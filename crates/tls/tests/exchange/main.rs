@@ -44,6 +44,7 @@ mod host_names;
 mod ignored_extensions;
 mod key_shares;
 // `tercel-openssl` enables the feature, and with it a test of the whole workspace.
+mod clients_without_key;
 #[cfg(feature = "message-tap")]
 mod message_tap;
 mod ml_dsa;
