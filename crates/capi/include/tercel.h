@@ -187,6 +187,12 @@ typedef uint64_t tercel_rejection;
 // configurations only with a context.
 #define TERCEL_CONTENT_SESSION_CONTEXT 2
 
+// Server, with TERCEL_ASK_ADMIT_EARLY_DATA: the ID of the replay guard, 16 bytes. Early data is
+// accepted only with tickets of configurations whose guard has the same ID; by default, only with
+// tickets of the same configuration in the same process. Give equal IDs only to configurations and
+// processes that ask one guard.
+#define TERCEL_CONTENT_REPLAY_GUARD_ID 3
+
 // The largest number of plaintext bytes in a record, 64 to 16384. Default: 16384.
 #define TERCEL_OPTION_MAX_FRAGMENT 1
 
@@ -328,6 +334,12 @@ typedef uint64_t tercel_rejection;
 
 // Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
 #define TERCEL_ASK_VERIFY_PEER (1 << 7)
+
+// Server, with TERCEL_ASK_FIND_SESSION: the removal of a session for single use (TLS 1.3), once
+// the client has proved that it has the session's key. Without it, the caller removes such a
+// session when it answers FIND_SESSION; then any client that has seen an identity on the network
+// can make the caller remove its session.
+#define TERCEL_ASK_CLAIM_SESSION (1 << 8)
 
 // The input has no complete record: receive more bytes. At the end of the transport's input, call
 // tercel_connection_end_of_input.
@@ -542,6 +554,10 @@ typedef uint64_t tercel_rejection;
 // Is this peer trusted? Answer: tercel_answer_peer.
 #define TERCEL_QUESTION_VERIFY_PEER 7
 
+// Server: was the session with this identity in the store, and is it removed now? Asked with
+// TERCEL_ASK_CLAIM_SESSION. Answer: tercel_answer_claim.
+#define TERCEL_QUESTION_CLAIM_SESSION 8
+
 // Bytes, CHOOSE_CONFIG: the ClientHello without the header of the handshake message.
 #define TERCEL_FIELD_CLIENT_HELLO 1
 
@@ -552,8 +568,8 @@ typedef uint64_t tercel_rejection;
 // Bytes with an index, CHOOSE_CONFIG: a protocol name that the client offers.
 #define TERCEL_FIELD_ALPN 3
 
-// Bytes, FIND_SESSION: the identity of the session. With an index, FIND_PSK: an identity that the
-// client offers.
+// Bytes, FIND_SESSION, CLAIM_SESSION: the identity of the session. With an index, FIND_PSK: an
+// identity that the client offers.
 #define TERCEL_FIELD_IDENTITY 4
 
 // Bytes, ADMIT_EARLY_DATA: a value that a replay would repeat. Admit each value once.
@@ -596,8 +612,8 @@ typedef uint64_t tercel_rejection;
 // RFC 5246 7.4.4
 #define TERCEL_FIELD_CERTIFICATE_TYPE 36
 
-// Number, FIND_SESSION: 1 if the session has to be removed from its store, since it must be used
-// only once.
+// Number, FIND_SESSION: 1 if the session must be used only once. It has to be removed from its
+// store, for CLAIM_SESSION if that is asked, and otherwise now.
 #define TERCEL_FIELD_SINGLE_USE 37
 
 // Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
@@ -1872,6 +1888,10 @@ tercel_status tercel_answer_config(struct tercel_handshake *handshake, const str
 // Answers FIND_SESSION with the bytes that tercel_connection_take_stored_session returned for this
 // identity. NULL and 0 if there is no such session.
 tercel_status tercel_answer_session(struct tercel_handshake *handshake, const uint8_t *session, size_t len);
+
+// Answers CLAIM_SESSION: 1 if the caller has removed the session for this question, 0 if the store
+// does not have it any more. For one session, only one answer may be 1.
+tercel_status tercel_answer_claim(struct tercel_handshake *handshake, uint32_t claimed);
 
 // Answers FIND_PSK with a key. NULL if none of the client's keys is known.
 tercel_status tercel_answer_psk(struct tercel_handshake *handshake, const struct tercel_psk *psk);

@@ -122,8 +122,9 @@ impl Fleet {
         if let Some(removal_queue) = &node.removal_queue {
             builder = builder.forget_session(Arc::new(removal_queue.clone()));
         }
-        if node.guard.is_some() {
+        if let Some(guard) = &node.guard {
             builder = builder.early_data(node.early_data, Policy::Ask);
+            builder = builder.replay_guard_id(guard.id());
             builder = builder.freshness_window(node.freshness_window);
         }
         if let Some(keys) = self.ech_keys() {

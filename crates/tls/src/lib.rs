@@ -211,7 +211,7 @@ pub mod certificates {
 pub mod session {
     pub use crate::connection::info::NewSession;
     pub use crate::resumption::client_memory_store::{ClientMemoryStore, SavedSessionsError};
-    pub use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuard};
+    pub use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuard, ReplayGuardId};
     pub use crate::resumption::server_memory_store::ServerMemoryStore;
     pub use crate::resumption::session::client_session::ClientSession;
     pub use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};

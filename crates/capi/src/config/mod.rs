@@ -137,6 +137,10 @@ pub unsafe extern "C" fn tercel_config_builder_set_content(
             match content {
                 TERCEL_CONTENT_ALPN => settings.alpn = protocols(data)?,
                 TERCEL_CONTENT_SESSION_CONTEXT => settings.session_context = data.to_vec(),
+                TERCEL_CONTENT_REPLAY_GUARD_ID if settings.side == TERCEL_SERVER => {
+                    let id = data.try_into().map_err(|_| TERCEL_MISUSE_INVALID_ARGUMENT)?;
+                    settings.replay_guard_id = Some(id);
+                }
                 _ => return Err(TERCEL_MISUSE_UNKNOWN_NUMBER),
             }
             Ok(())

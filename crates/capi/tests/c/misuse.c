@@ -190,6 +190,8 @@ static void builders(void) {
         NULL_POINTER(tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, NULL, 1));
         ZERO_LENGTH(tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, some, 0));
         UNKNOWN(tercel_config_builder_set_content(builder, 9999, some, 1));
+        EXPECT(side == TERCEL_SERVER ? TERCEL_MISUSE_INVALID_ARGUMENT : TERCEL_MISUSE_UNKNOWN_NUMBER,
+               tercel_config_builder_set_content(builder, TERCEL_CONTENT_REPLAY_GUARD_ID, some, 5));
         EXPECT(TERCEL_CONFIG_BAD_PROTOCOL_LIST, tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, some, 5));
         NULL_POINTER(tercel_config_builder_set_roots(builder, NULL));
         NULL_POINTER(tercel_config_builder_add_credential(builder, NULL));

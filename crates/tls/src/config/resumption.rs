@@ -13,7 +13,7 @@ use crate::policy::Policy;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
 use crate::resumption::context_digest::ContextDigest;
-use crate::resumption::replay_guard::AdmitEarlyData;
+use crate::resumption::replay_guard::{self, AdmitEarlyData, ReplayGuardId};
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionStore;
@@ -42,6 +42,10 @@ pub(crate) struct ServerResumption {
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
     pub(crate) replay_guard: Option<Policy<dyn AdmitEarlyData>>,
+    /// The ID of the replay guard that the application has set.
+    pub(crate) given_guard_id: Option<ReplayGuardId>,
+    /// The random ID of a guard that has none.
+    own_guard_id: ReplayGuardId,
     /// The freshness window: the largest error of a ticket's age with which early data counts as
     /// fresh.
     pub(crate) freshness_window: Duration,
@@ -81,6 +85,8 @@ impl ServerResumption {
             lifetime: Duration::from_secs(86_400),
             max_early_data: 0,
             replay_guard: None,
+            given_guard_id: None,
+            own_guard_id: [0; 16],
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_resumed: true,
             store_only_certificate_digests: false,
@@ -104,6 +110,21 @@ impl ServerResumption {
     /// Whether TLS 1.3 tickets are IDs of sessions in the store.
     pub(crate) fn stores_tickets(&self) -> bool {
         self.store.is_some() && !self.only_session_ids
+    }
+
+    /// Draws an ID for a guard that has none.
+    pub(super) fn draw_guard_id(&mut self) -> Result<(), ConfigError> {
+        tercel_crypto::fill_random(&mut self.own_guard_id).map_err(|_| ConfigError::Random)
+    }
+
+    /// Returns the ID of the replay guard. `None` without a guard.
+    pub(crate) fn replay_guard_id(&self) -> Option<ReplayGuardId> {
+        let of_guard = match self.replay_guard.as_ref()? {
+            Policy::Here(guard) => guard.id(),
+            Policy::Ask => None,
+        };
+        let own = || replay_guard::id_in_process(self.own_guard_id);
+        Some(self.given_guard_id.or(of_guard).unwrap_or_else(own))
     }
 
     pub(crate) fn is_on(&self) -> bool {

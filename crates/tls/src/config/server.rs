@@ -404,6 +404,9 @@ impl ServerConfigBuilder {
                 verifies_resumed(resumption.verify_resumed, verifier, context);
         }
         resumption.check_window()?;
+        if resumption.replay_guard.is_some() {
+            resumption.draw_guard_id()?;
+        }
         resumption.context_digest = context_digest(
             resumption,
             config.client_auth,

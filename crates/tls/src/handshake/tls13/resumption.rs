@@ -165,6 +165,11 @@ impl AcceptedPsk {
         if age_skew.unsigned_abs() > window {
             return Ok(Err(EarlyDataRejection::NotFresh));
         }
+        // Only the guard under which the ticket was issued knows whether another server with the
+        // same tickets has admitted this early data. RFC 9846 8.1, 8.2
+        if session.replay_guard != config.resumption.replay_guard_id() {
+            return Ok(Err(EarlyDataRejection::NotAdmitted));
+        }
         // The guard remembers the binder, which identifies the ClientHello. RFC 9846 8.2
         let is_admitted = match guard {
             Policy::Here(guard) => guard.admit_early_data(binder.0, now),
@@ -236,6 +241,8 @@ pub(crate) fn send_tickets(
     template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
         if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
+    template.replay_guard =
+        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None };
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
