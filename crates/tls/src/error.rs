@@ -82,7 +82,8 @@ pub enum PeerError {
     TooManyChangeCipherSpecs,
     /// Too many consecutive `KeyUpdate` messages without application data.
     TooManyKeyUpdates,
-    /// Too many unanswered certificate requests of a server. RFC 9846 4.7.2
+    /// Too many certificate requests of a server after the handshake: 8 that are unanswered, or 64
+    /// in all. RFC 9846 4.7.2
     TooManyCertificateRequests,
     /// Another message or record between the messages of a client's post-handshake authentication.
     /// RFC 9846 4.7.2

@@ -92,7 +92,7 @@ impl fmt::Display for PeerError {
             Self::BadChangeCipherSpec => "malformed or unexpected change_cipher_spec",
             Self::TooManyChangeCipherSpecs => "too many change_cipher_spec records",
             Self::TooManyKeyUpdates => "too many key updates without application data",
-            Self::TooManyCertificateRequests => "too many unanswered certificate requests",
+            Self::TooManyCertificateRequests => "too many certificate requests",
             Self::InterruptedAuthentication => {
                 "the messages of a post-handshake authentication are not consecutive"
             }
