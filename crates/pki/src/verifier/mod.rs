@@ -11,6 +11,7 @@ mod path_end;
 mod signature_cache;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -360,14 +361,16 @@ impl ChainVerifier {
     /// signature check itself reports only that it failed.
     fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
         let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
-        let certificates = || chain.iter().filter_map(|der| Certificate::parse(der).ok());
-        let names_as_issuer = |name: &[u8]| certificates().any(|below| below.issuer == name);
-        certificates().skip(1).any(|issuer| unusable(issuer.subject_public_key_info))
+        // Each certificate is parsed once: the anchors may be hundreds.
+        let certificates: Vec<_> =
+            chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
+        let issuers: BTreeSet<_> = certificates.iter().map(|below| below.issuer).collect();
+        certificates.iter().skip(1).any(|issuer| unusable(issuer.subject_public_key_info))
             || self
                 .roots
                 .anchors()
                 .iter()
-                .filter(|anchor| names_as_issuer(&anchor.subject))
+                .filter(|anchor| issuers.contains(&*anchor.subject))
                 .any(|anchor| unusable(&der::sequence(&anchor.subject_public_key_info)))
     }
 }

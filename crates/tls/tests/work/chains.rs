@@ -15,6 +15,11 @@ type Chain = Vec<CertificateDer<'static>>;
 /// more than fifty times as many.
 const MOST: u64 = 150_000_000;
 
+/// The number of trust anchors in a large store, and the most instructions that they may add to the
+/// refusal of a chain of thirty certificates.
+const ANCHORS: usize = 500;
+const MOST_FOR_ANCHORS: u64 = 20_000_000;
+
 /// The prefix of these cases' names.
 const CHAIN: &str = "chain: ";
 
@@ -35,8 +40,20 @@ pub(crate) fn cases() -> Vec<Case> {
         // Every path ends in an invalid signature by the root.
         ("paths with invalid signatures by the root", levels(5, "Root")),
     ];
-    let case = |(name, chain): (&str, Chain)| {
-        let verifier = std::sync::Arc::clone(&verifier);
+    let mut all = Roots::new();
+    all.add_der(root.der()).unwrap();
+    for number in 0..ANCHORS {
+        let other = Authority::self_signed(authority(&format!("Anchor {number}")), key()).unwrap();
+        all.add_der(other.der()).unwrap();
+    }
+    let large = std::sync::Arc::new(ChainVerifier::builder(all.into()).build().unwrap());
+    let mut bad = vec![leaf("Root")];
+    bad.extend((0..30).flat_map(|number| same_subject(&number.to_string(), "Nobody", 1)));
+    let cases = chains.into_iter().map(|(name, chain)| (name, chain, &verifier));
+    let cases =
+        cases.chain([(WITH_ONE_ANCHOR, bad.clone(), &verifier), (WITH_ALL_ANCHORS, bad, &large)]);
+    let case = |(name, chain, verifier): (&str, Chain, &std::sync::Arc<ChainVerifier>)| {
+        let verifier = std::sync::Arc::clone(verifier);
         Case {
             kind: format!("{CHAIN}{name}"),
             halves: 0,
@@ -44,8 +61,11 @@ pub(crate) fn cases() -> Vec<Case> {
             run: Box::new(move || counted_refusal(&verifier, &chain)),
         }
     };
-    chains.into_iter().map(case).collect()
+    cases.map(case).collect()
 }
+
+const WITH_ONE_ANCHOR: &str = "an invalid signature by the root, with one anchor";
+const WITH_ALL_ANCHORS: &str = "an invalid signature by the root, with five hundred anchors";
 
 /// Callgrind counts all of this.
 #[inline(never)]
@@ -63,6 +83,14 @@ pub(crate) fn check(all: &[Counted]) -> Vec<String> {
         if !(1000..MOST).contains(&each.instructions) {
             faults.push(format!("{}: {} instructions", each.kind, each.instructions));
         }
+    }
+    let of = |name| {
+        let is = |each: &&Counted| each.kind.strip_prefix(CHAIN) == Some(name);
+        all.iter().find(is).expect("a case").instructions
+    };
+    let added = of(WITH_ALL_ANCHORS).saturating_sub(of(WITH_ONE_ANCHOR));
+    if added > MOST_FOR_ANCHORS {
+        faults.push(format!("{ANCHORS} anchors add {added} instructions"));
     }
     faults
 }
