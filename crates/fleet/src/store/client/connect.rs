@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use super::bounded::BoundedReplies;
 use super::reply::reason;
 use crate::error::FleetError;
 use crate::secrets::files::read_private;
@@ -106,6 +107,7 @@ impl StoreAddress {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let stream = BoundedReplies::new(stream);
         // Each request has a time limit of its own.
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
@@ -236,6 +238,32 @@ mod tests {
         assert!(matches!(StoreAddress::of(&settings), Err(FleetError::File(path, _))
                 if path == Path::new("/nonexistent/roots")));
         assert!(refusal("rediss://store.example/#insecure").contains('#'));
+    }
+
+    /// A store announces a reply of a gigabyte, and keeps sending.
+    #[tokio::test]
+    async fn a_reply_without_end_ends_the_connection() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let address = StoreAddress::of(&StoreSettings::new("redis://store.example", "")).unwrap();
+        let (near, mut far) = tokio::io::duplex(1 << 16);
+        let lost = Arc::new(Notify::new());
+        let sent = tokio::spawn(async move {
+            let _ = far.read(&mut [0; 1000]).await;
+            let mut sent = 0;
+            far.write_all(b"$1000000000\r\n").await.unwrap();
+            while far.write_all(&[b'x'; 1 << 12]).await.is_ok() {
+                sent += 1 << 12;
+            }
+            sent
+        });
+        let mut connection = address.log_in(near, &lost).await.unwrap();
+        let reply: Result<Vec<u8>, _> =
+            redis::cmd("GET").arg("key").query_async(&mut connection).await;
+        assert!(reply.is_err());
+        drop(connection);
+        lost.notified().await;
+        let sent: usize = sent.await.unwrap();
+        assert!(sent < 3 << 20, "{sent} bytes");
     }
 
     #[test]
