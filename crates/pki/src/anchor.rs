@@ -38,6 +38,10 @@ impl AnchorLimits {
         if !certificate.may_certify()? {
             return Ok(Err(NotAuthority::NoKeyCertSign));
         }
+        // RFC 5280 4.2
+        if certificate.has_unknown_critical_extension() {
+            return Ok(Err(NotAuthority::UnknownCriticalExtension));
+        }
         let purposes = certificate.key_purposes()?;
         if !purposes.allow(Usage::Server) && !purposes.allow(Usage::Client) {
             return Ok(Err(NotAuthority::OtherPurpose));
@@ -93,6 +97,8 @@ pub enum NotAuthority {
     NoKeyCertSign,
     /// Its extendedKeyUsage allows neither servers nor clients. RFC 5280 4.2.1.12
     OtherPurpose,
+    /// It has a critical extension that is unknown. RFC 5280 4.2
+    UnknownCriticalExtension,
     /// Its key has explicit curve parameters, which are prohibited. RFC 5480 2.1.1
     ExplicitCurve,
 }
@@ -103,6 +109,7 @@ impl fmt::Display for NotAuthority {
             Self::EndEntity => "the certificate is a server's or client's, not an authority's",
             Self::NoKeyCertSign => "the key usage does not allow signing certificates",
             Self::OtherPurpose => "the extended key usage allows neither servers nor clients",
+            Self::UnknownCriticalExtension => "a critical extension is unknown",
             Self::ExplicitCurve => "the key has explicit curve parameters, which are prohibited",
         })
     }

@@ -258,7 +258,11 @@ impl Roots {
         if roots.is_empty() {
             let first = roots.not_anchors.first();
             let reason = |one: &NotAnAnchor| RootsError::NotAuthority(one.reason);
-            return Err(first.map_or(RootsError::NothingFound, reason));
+            let nothing = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+                .into_iter()
+                .find(|variable| std::env::var_os(variable).is_some())
+                .map_or(RootsError::NothingFound, RootsError::NothingAt);
+            return Err(first.map_or(nothing, reason));
         }
         Ok(NativeRoots { roots, problems })
     }
@@ -307,6 +311,9 @@ pub enum RootsError {
     NotAuthority(NotAuthority),
     /// The operating system has no authorities, or they are not accessible.
     NothingFound,
+    /// The file or folder that this environment variable names cannot be read, or has no
+    /// authorities.
+    NothingAt(&'static str),
 }
 
 impl fmt::Display for RootsError {
@@ -316,6 +323,9 @@ impl fmt::Display for RootsError {
             Self::Certificate(reason) => write!(f, "unusable trust anchor: {reason}"),
             Self::NotAuthority(reason) => write!(f, "no trust anchor: {reason}"),
             Self::NothingFound => f.write_str("the system has no trust anchors"),
+            Self::NothingAt(variable) => {
+                write!(f, "{variable} names no file or folder with trust anchors")
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ mod names;
 mod server_names;
 mod spiffe;
 mod summary;
+mod unsupported;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{CryptoError, Hash, PublicKey, SignatureAlgorithm};
@@ -139,7 +140,7 @@ pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, R
 }
 
 /// Whether a certificate may certify others: its basicConstraints and, where present, its keyUsage
-/// allow this. A certificate of version 1, which has no extensions, may, as an old root.
+/// allow this. A self-issued certificate of version 1, without extensions, may, as an old root.
 /// RFC 5280 4.2.1.3, 4.2.1.9
 pub fn is_authority(certificate: &CertificateDer<'_>) -> Result<bool, RefusalReason> {
     Certificate::parse_or_refuse(certificate)?.is_authority().map_err(bad_encoding)
@@ -270,11 +271,12 @@ impl<'a> Certificate<'a> {
         Ok(self.basic_constraints()?.0 && self.may_certify()?)
     }
 
-    /// Whether the certificate is a CA certificate, and its pathLenConstraint. A certificate of
-    /// version 1 has no extensions, and counts as a CA certificate. RFC 5280 4.2.1.9
+    /// Whether the certificate is a CA certificate, and its pathLenConstraint. A self-issued
+    /// certificate of version 1, which has no extensions, counts as one. RFC 5280 4.2.1.9
     pub(crate) fn basic_constraints(&self) -> Result<(bool, Option<usize>), Malformed> {
         let Some(value) = self.extension(BASIC_CONSTRAINTS)? else {
-            return Ok((self.is_version_1, None));
+            // Any certificate of version 1 may be a server's; only an old root is self-issued.
+            return Ok((self.is_version_1 && self.subject == self.issuer, None));
         };
         let mut constraints = Reader::new(der::single(value, der::SEQUENCE)?);
         let is_ca = constraints.optional(der::BOOLEAN)?.is_some_and(|value| value != [0]);
@@ -310,9 +312,11 @@ impl<'a> Certificate<'a> {
             return Ok(true);
         };
         match der::single(value, der::BIT_STRING)? {
-            [_unused_bits, first, ..] => Ok(first & bit != 0),
-            [_unused_bits] => Ok(false),
-            [] => Err(Malformed),
+            // Unused bits have no meaning. X.690 11.2.1
+            [unused @ 0..=7, last] => Ok((last >> unused) & (bit >> unused) != 0),
+            [0..=7, first, ..] => Ok(first & bit != 0),
+            [0] => Ok(false),
+            _ => Err(Malformed),
         }
     }
 

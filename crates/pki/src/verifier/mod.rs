@@ -6,7 +6,7 @@
 
 mod anchor_keys;
 mod builder;
-mod limits;
+mod candidates;
 mod path_end;
 mod signature_cache;
 
@@ -24,13 +24,14 @@ use crate::certificate::{Certificate, Usage, bad_encoding, has_named_curve};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
-use crate::refusal::Refusal;
+use crate::refusal::{MAX_CERTIFICATE_LENGTH, Refusal};
 use crate::revocation::Revocation;
 use crate::roots::Roots;
 use crate::server_name::ServerName;
 
 use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
+use candidates::{Candidates, OriginalAlgorithm};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 
 /// The basis of trust in an accepted chain.
@@ -184,25 +185,32 @@ impl ChainVerifier {
         now: UnixTime,
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
+        if leaf_der.len() > MAX_CERTIFICATE_LENGTH {
+            return Err(RefusalReason::CertificateTooLarge);
+        }
         let leaf = EndEntityCert::try_from(leaf_der)?;
+        let parsed = Certificate::parse_or_refuse(leaf_der)?;
         // Path building refuses such keys of issuers, which no signature algorithm has.
-        if !has_named_curve(leaf_der).map_err(bad_encoding)? {
+        if !parsed.has_named_curve().map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
+        let candidates;
+        let searched;
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
-            check_validity(&Certificate::parse_or_refuse(leaf_der)?, now)?;
+            check_validity(&parsed, now)?;
             None
         } else if self.roots.is_pinned(leaf_der) {
-            let parsed = Certificate::parse_or_refuse(leaf_der)?;
             check_validity(&parsed, now)?;
             if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
                 return Err(RefusalReason::NotForThisUsage);
             }
             None
         } else {
-            limits::check(intermediates)?;
-            let path = self.build_path(usage, &leaf, intermediates, now, chain_signatures.as_ref());
+            candidates = Candidates::choose(leaf_der, &parsed, intermediates);
+            searched = EndEntityCert::try_from(&candidates.leaf)?;
+            let path =
+                self.build_path(usage, &searched, &candidates, now, chain_signatures.as_ref());
             Some(path.map_err(|reason| self.refine_reason(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
@@ -222,7 +230,7 @@ impl ChainVerifier {
         &'p self,
         usage: Usage,
         leaf: &'p EndEntityCert<'p>,
-        intermediates: &'p [CertificateDer<'p>],
+        candidates: &'p Candidates<'p>,
         now: UnixTime,
         chain_signatures: Option<&ChainSignatures<'_>>,
     ) -> Result<VerifiedPath<'p>, RefusalReason> {
@@ -244,7 +252,7 @@ impl ChainVerifier {
             leaf.verify_for_usage(
                 algorithms,
                 self.roots.anchors(),
-                intermediates,
+                &candidates.intermediates,
                 now,
                 key_usage,
                 self.revocation.options(&lists),
@@ -252,19 +260,29 @@ impl ChainVerifier {
             )
         };
         let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
+        let originals = &candidates.originals;
         let anchor_algorithm = |algorithm| AnchorAlgorithm { algorithm, anchors: &anchors };
         let path = match chain_signatures {
             Some(chain_signatures) => {
-                let cached = |algorithm| CachedAlgorithm {
-                    algorithm: anchor_algorithm(algorithm),
-                    chain_signatures,
+                let cached = |algorithm| {
+                    let algorithm = anchor_algorithm(algorithm);
+                    let algorithm = CachedAlgorithm { algorithm, chain_signatures };
+                    OriginalAlgorithm { algorithm, originals }
                 };
                 with_algorithms(&self.algorithms, cached, build)
             }
-            None => with_algorithms(&self.algorithms, anchor_algorithm, build),
+            None => {
+                let original = |algorithm| OriginalAlgorithm {
+                    algorithm: anchor_algorithm(algorithm),
+                    originals,
+                };
+                with_algorithms(&self.algorithms, original, build)
+            }
         };
         path.map_err(|error| match RefusalReason::from(error) {
-            RefusalReason::PathLimits => RefusalReason::PathLimits,
+            limit @ (RefusalReason::PathLimits | RefusalReason::PathTooDeep) => limit,
+            // A certificate that was left out may be the one that is missing.
+            _ if candidates.is_incomplete => RefusalReason::PathLimits,
             other => refused.get().unwrap_or(other),
         })
     }
@@ -330,7 +348,16 @@ impl ChainVerifier {
         chain: &[CertificateDer<'_>],
         leaf: &EndEntityCert<'_>,
     ) -> RefusalReason {
+        let is_too_large = |der: &CertificateDer<'_>| der.len() > MAX_CERTIFICATE_LENGTH;
         match reason {
+            RefusalReason::BadEncoding | RefusalReason::UnknownIssuer
+                if chain.iter().any(is_too_large) =>
+            {
+                RefusalReason::CertificateTooLarge
+            }
+            RefusalReason::NameConstraint if self.has_unsupported_constraint(chain) => {
+                RefusalReason::UnsupportedNameConstraint
+            }
             RefusalReason::CaUsedAsEndEntity if self.is_anchor(chain) => {
                 RefusalReason::TrustAnchorAsEndEntity
             }
@@ -342,6 +369,21 @@ impl ChainVerifier {
             }
             other => other,
         }
+    }
+
+    /// Whether an issuer in the chain, or an anchor that issued one, has name constraints that
+    /// cannot be checked.
+    fn has_unsupported_constraint(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let parsed: Vec<_> = chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
+        let Some((leaf, issuers)) = parsed.split_first() else { return false };
+        let sent = issuers.iter().filter_map(|issuer| issuer.name_constraints().ok().flatten());
+        let mut names: Vec<&[u8]> = parsed.iter().map(|certificate| certificate.issuer).collect();
+        names.sort_unstable();
+        let anchors = self.roots.anchors().iter();
+        let trusted = anchors
+            .filter(|anchor| names.binary_search(&anchor.subject.as_ref()).is_ok())
+            .filter_map(|anchor| anchor.name_constraints.as_deref());
+        sent.chain(trusted).any(|constraints| leaf.unsupported_form(constraints).is_some())
     }
 
     /// Whether the leaf has the name and the key of a trust anchor.
@@ -365,7 +407,9 @@ impl ChainVerifier {
         let certificates: Vec<_> =
             chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
         let issuers: BTreeSet<_> = certificates.iter().map(|below| below.issuer).collect();
-        certificates.iter().skip(1).any(|issuer| unusable(issuer.subject_public_key_info))
+        // Only few keys are examined, because a peer may send many.
+        let keys = certificates.iter().skip(1).take(MOST_KEYS_EXAMINED);
+        keys.map(|issuer| issuer.subject_public_key_info).any(unusable)
             || self
                 .roots
                 .anchors()
@@ -385,3 +429,6 @@ fn check_validity(leaf: &Certificate<'_>, now: UnixTime) -> Result<(), RefusalRe
     }
     Ok(())
 }
+
+/// The maximum number of a peer's keys that are parsed to explain a wrong signature.
+const MOST_KEYS_EXAMINED: usize = 8;

@@ -262,6 +262,49 @@ fn an_anchor_keeps_its_path_length() {
     verify(&verifier, &chain).unwrap();
 }
 
+/// RFC 5280 4.2
+#[test]
+fn a_certificate_with_an_unknown_critical_extension_is_no_anchor() {
+    let added = |oid: &[u64], critical| {
+        let mut extension = rcgen::CustomExtension::from_oid_content(oid, vec![0x30, 0]);
+        extension.set_criticality(critical);
+        let mut params = ca_params("Anchor");
+        params.custom_extensions = vec![extension];
+        let mut roots = Roots::new();
+        roots.add_der(params.self_signed(&key(P256)).unwrap().der()).unwrap();
+        roots.not_anchors().first().map(|other| other.reason)
+    };
+    assert_eq!(added(&[1, 2, 3, 4], false), None);
+    assert_eq!(added(&[1, 2, 3, 4], true), Some(NotAuthority::UnknownCriticalExtension));
+    // No policy is required of paths, so those of an anchor have no effect.
+    assert_eq!(added(&[2, 5, 29, 32], true), None);
+}
+
+/// A server's certificate of version 1 has no basicConstraints that could exclude it.
+/// RFC 5280 4.2.1.9
+#[test]
+fn a_certificate_of_version_1_is_an_anchor_only_if_it_is_self_issued() {
+    let pki = Pki::new();
+    let version_1 = |certificate: &CertificateDer<'_>| -> CertificateDer<'static> {
+        use crate::support::der::{content, split, wrap};
+        let (signed, rest) = split(content(certificate));
+        let mut fields = Vec::new();
+        let mut left = content(signed);
+        while !left.is_empty() {
+            let (field, after) = split(left);
+            // Without version and extensions
+            if ![0xa0, 0xa3].contains(&field[0]) {
+                fields.extend_from_slice(field);
+            }
+            left = after;
+        }
+        wrap(0x30, &[wrap(0x30, &fields).as_slice(), rest].concat()).into()
+    };
+    assert_eq!(Roots::new().add_der(&version_1(pki.root.der())), Ok(()));
+    let error = Err(RootsError::NotAuthority(NotAuthority::EndEntity));
+    assert_eq!(Roots::new().add_der(&version_1(pki.intermediate.der())), error);
+}
+
 /// RFC 5280 4.2.1.3, 6.1.4 (n)
 #[test]
 fn an_issuer_needs_the_key_usage_to_certify() {

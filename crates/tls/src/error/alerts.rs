@@ -164,6 +164,7 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::EmptyChain => A::DECODE_ERROR,
         R::UnsupportedVersion
         | R::UnsupportedCriticalExtension
+        | R::UnsupportedNameConstraint
         | R::UnsupportedSignatureAlgorithm
         | R::UnsupportedKey
         | R::KeyMayNotSign

@@ -144,6 +144,9 @@ fn a_file_without_readable_roots_fails_the_build() {
     let file = PathBuf::from(env::var_os("SSL_CERT_FILE").unwrap());
     assert!(!file.exists());
     assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots));
+    let nothing = Roots::native().map(drop).unwrap_err();
+    assert_eq!(nothing, RootsError::NothingAt("SSL_CERT_FILE"));
+    assert!(nothing.to_string().starts_with("SSL_CERT_FILE names no file"), "{nothing}");
     for content in ["", "no PEM", &section("CERTIFICATE", b"no certificate"), &trusted()[..200]] {
         fs::write(&file, content).unwrap();
         assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots), "{content}");

@@ -1,5 +1,5 @@
 //! Certificate chains that are made to cost time. Path building tries every certificate as the
-//! issuer of every other, so the limits of `tercel::pki` have to keep the number of paths small.
+//! issuer of every other, so the limits of `tercel::pki` have to keep the number of steps small.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tercel::ServerName;
@@ -35,10 +35,22 @@ pub(crate) fn cases() -> Vec<Case> {
         ("thirty-one certificates with one subject", {
             [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 31)].concat()
         }),
+        ("two hundred certificates with one subject", {
+            [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 200)].concat()
+        }),
+        // Few steps, and many certificates that each step parses.
+        ("a hundred and fifty issuers of one leaf", {
+            [vec![leaf("Crowd")], same_subject("Crowd", "Nobody", 150)].concat()
+        }),
+        ("two hundred malformed certificates after a path", {
+            let malformed = (0..200).map(|number| CertificateDer::from(vec![0x30, number]));
+            [levels(5, 2, "5"), malformed.collect()].concat()
+        }),
         // Each of seven names has three certificates, issued by the next name.
-        ("the most paths within the limits", levels(7, "7")),
+        ("seven levels of three certificates", levels(7, 3, "7")),
+        ("six levels of two certificates", levels(6, 2, "6")),
         // Every path ends in an invalid signature by the root.
-        ("paths with invalid signatures by the root", levels(5, "Root")),
+        ("paths with invalid signatures by the root", levels(5, 3, "Root")),
     ];
     let mut all = Roots::new();
     all.add_der(root.der()).unwrap();
@@ -137,12 +149,12 @@ fn path(root: &Authority, length: usize) -> Chain {
     chain
 }
 
-/// A leaf and three certificates for each of the names from 0, each issued by the next name.
-fn levels(count: usize, last: &str) -> Chain {
+/// A leaf and some certificates for each of the names from 0, each issued by the next name.
+fn levels(count: usize, each: usize, last: &str) -> Chain {
     let mut chain = vec![leaf("0")];
     for level in 0..count {
         let above = if level + 1 == count { last.to_owned() } else { (level + 1).to_string() };
-        chain.extend(same_subject(&level.to_string(), &above, 3));
+        chain.extend(same_subject(&level.to_string(), &above, each));
     }
     chain
 }
