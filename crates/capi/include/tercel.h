@@ -1095,6 +1095,16 @@ typedef uint64_t tercel_rejection;
 // The trusted authority's own certificate is not yet valid.
 #define TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID (TERCEL_CLASS_REFUSED | 44)
 
+// A certificate is larger than 64 KiB.
+#define TERCEL_REFUSED_CERTIFICATE_TOO_LARGE (TERCEL_CLASS_REFUSED | 45)
+
+// The name constraints of an authority cannot be checked: their form is not supported, such as
+// directoryName, or a constrained name is no host name.
+#define TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT (TERCEL_CLASS_REFUSED | 46)
+
+// A path is longer than path building supports.
+#define TERCEL_REFUSED_PATH_TOO_DEEP (TERCEL_CLASS_REFUSED | 47)
+
 // A failure without a code of its own.
 #define TERCEL_INTERNAL_OTHER (TERCEL_CLASS_INTERNAL | 255)
 

@@ -329,6 +329,13 @@ pub const TERCEL_REFUSED_ISSUER_MAY_NOT_CERTIFY: Status = TERCEL_CLASS_REFUSED |
 pub const TERCEL_REFUSED_AUTHORITY_EXPIRED: Status = TERCEL_CLASS_REFUSED | 0x2b;
 /// The trusted authority's own certificate is not yet valid.
 pub const TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID: Status = TERCEL_CLASS_REFUSED | 0x2c;
+/// A certificate is larger than 64 KiB.
+pub const TERCEL_REFUSED_CERTIFICATE_TOO_LARGE: Status = TERCEL_CLASS_REFUSED | 0x2d;
+/// The name constraints of an authority cannot be checked: their form is not supported, such as
+/// directoryName, or a constrained name is no host name.
+pub const TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT: Status = TERCEL_CLASS_REFUSED | 0x2e;
+/// A path is longer than path building supports.
+pub const TERCEL_REFUSED_PATH_TOO_DEEP: Status = TERCEL_CLASS_REFUSED | 0x2f;
 
 // InternalError
 /// A failure without a code of its own.

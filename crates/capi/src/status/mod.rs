@@ -127,7 +127,7 @@ pub(crate) fn of_credential(error: CredentialError) -> Status {
 pub(crate) fn of_roots(error: RootsError) -> Status {
     match error {
         RootsError::Pem(error) => of_pem(error),
-        RootsError::NothingFound => TERCEL_CONFIG_NO_ROOTS,
+        RootsError::NothingFound | RootsError::NothingAt(_) => TERCEL_CONFIG_NO_ROOTS,
         RootsError::NotAuthority(_) => TERCEL_CONFIG_NOT_AN_AUTHORITY,
         _ => TERCEL_CONFIG_BAD_ROOT,
     }

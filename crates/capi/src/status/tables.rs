@@ -180,6 +180,9 @@ pub(super) const REFUSAL_REASON: &[(Status, RefusalReason)] = &[
         codes::TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID,
         RefusalReason::AuthorityNotYetValid { not_before: EPOCH },
     ),
+    (codes::TERCEL_REFUSED_CERTIFICATE_TOO_LARGE, RefusalReason::CertificateTooLarge),
+    (codes::TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT, RefusalReason::UnsupportedNameConstraint),
+    (codes::TERCEL_REFUSED_PATH_TOO_DEEP, RefusalReason::PathTooDeep),
 ];
 
 pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[

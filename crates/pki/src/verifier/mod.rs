@@ -191,7 +191,7 @@ impl ChainVerifier {
         let leaf = EndEntityCert::try_from(leaf_der)?;
         let parsed = Certificate::parse_or_refuse(leaf_der)?;
         // Path building refuses such keys of issuers, which no signature algorithm has.
-        if !parsed.has_named_curve().map_err(bad_encoding)? {
+        if !has_named_curve(leaf_der).map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
