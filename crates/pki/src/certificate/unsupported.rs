@@ -37,6 +37,13 @@ impl Certificate<'_> {
         value.map(|value| der::single(value, der::SEQUENCE)).transpose()
     }
 
+    /// Whether the nameConstraints extension, or a list in it, has no subtree. RFC 5280 4.2.1.10
+    pub(crate) fn has_empty_name_constraints(&self) -> Result<bool, Malformed> {
+        let Some(constraints) = self.name_constraints()? else { return Ok(false) };
+        let mut lists = Reader::new(constraints).elements();
+        Ok(constraints.is_empty() || lists.any(|list| list.content.is_empty()))
+    }
+
     /// The form of a name for which these constraints, the content of an extension, cannot be
     /// checked: directoryName, which each certificate has, or another form that this certificate
     /// has. RFC 5280 4.2.1.10

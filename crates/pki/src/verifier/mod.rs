@@ -304,6 +304,11 @@ impl ChainVerifier {
             if !issuer.may_certify().map_err(bad_encoding)? {
                 return Err(RefusalReason::IssuerMayNotCertify);
             }
+            // Constraints without a subtree are prohibited, and may be meant to be strict.
+            // RFC 5280 4.2.1.10
+            if issuer.has_empty_name_constraints().map_err(bad_encoding)? {
+                return Err(RefusalReason::BadEncoding);
+            }
             // Self-issued certificates do not count. RFC 5280 6.1.4 (l)
             counted = counted.saturating_add(usize::from(issuer.subject != issuer.issuer));
         }

@@ -110,6 +110,22 @@ fn a_name_constraint_that_cannot_be_checked_is_named() {
     assert_eq!(outside.reason, RefusalReason::NameConstraint);
 }
 
+/// RFC 5280 4.2.1.10
+#[test]
+fn empty_name_constraints_are_malformed() {
+    let pki = Pki::new();
+    for constraints in [&[0x30, 0][..], &[0x30, 4, 0xa0, 0, 0xa1, 0]] {
+        let mut params = ca_params("Empty constraints");
+        let oid = [2, 5, 29, 30];
+        params.custom_extensions =
+            vec![CustomExtension::from_oid_content(&oid, constraints.to_vec())];
+        let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let leaf = service().signed_by(&key(P256), &issuer).unwrap();
+        let chain = [leaf.der().clone(), issuer.der().clone()];
+        assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::BadEncoding);
+    }
+}
+
 #[test]
 fn a_certificate_of_90_kb_is_too_large() {
     let pki = Pki::new();
