@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pki_types::{CertificateDer, CertificateRevocationListDer, ServerName, UnixTime};
-use tercel_pki::{ChainVerifier, RefusalReason, Roots, Usage};
+use pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
+use tercel_pki::{ChainVerifier, RefusalReason, Roots, ServerName, Usage};
 
 use crate::differences::Differences;
 

@@ -1,9 +1,8 @@
 //! Clients that have seen a session ID or a ticket on the network, and do not have its key, cannot
 //! remove the session of its owner, or use up its early data. RFC 9846 8.1, RFC 5246 7.2.2
 
-use tercel::EarlyData;
-use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
+use tercel::{EarlyData, ServerName};
 use tercel_tokio::Connector;
 use tokio::io::{AsyncReadExt, duplex};
 

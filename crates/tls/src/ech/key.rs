@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn errors_have_texts_and_debug_output_no_secrets() {
         let all = [
-            KeyError::Pem,
+            KeyError::Pem(PemError::NoEnd),
             KeyError::NotOneKey,
             KeyError::BadPrivateKey,
             KeyError::BadConfig(DecodeError::Truncated),
