@@ -158,8 +158,8 @@ impl Roots {
         hash.finish()
     }
 
-    /// The distinguished names of the anchors and of the issuers of other pinned certificates, each a
-    /// whole DER `Name`, as in the certificate_authorities extension.
+    /// The distinguished names of the anchors and of the issuers of other pinned certificates, each
+    /// a whole DER `Name`, as in the certificate_authorities extension.
     pub fn subjects(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let of_leaves = self.leaves.iter().filter_map(|leaf| Certificate::parse(leaf).ok());
         let subjects = self.anchors.iter().map(|anchor| der::sequence(&anchor.subject));

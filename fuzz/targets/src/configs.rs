@@ -234,7 +234,9 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
             resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(true)),
-            resuming_server(Storage::Stored).early_data(EARLY_DATA, Policy::Ask),
+            resuming_server(Storage::Stored)
+                .early_data(EARLY_DATA, Policy::Ask)
+                .replay_guard_id([7; 16]),
             resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(false)),
             resuming_server(Storage::Sealed)
                 .groups(&groups[2..])

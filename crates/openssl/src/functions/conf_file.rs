@@ -29,9 +29,9 @@ functions! {
     }
 }
 
-/// Applies the section of the system's file, which is loaded, to a new context. Commands that it does not have are ignored,
-/// as by OpenSSL. A command that fails would be a policy that is lost: `None`, with an error in the
-/// queue.
+/// Applies the section of the system's file, which is loaded, to a new context. Unknown commands
+/// are ignored, as by OpenSSL. A command that fails would be a policy that is lost: `None`, with an
+/// error in the queue.
 pub(super) fn apply_system(context: &Arc<Context>) -> Option<()> {
     let configuration = Configuration::of_context(context, false);
     errors::forgiving(|| match apply(&configuration, SYSTEM, true) {

@@ -159,7 +159,7 @@ functions! {
 fn new(method: *const Method) -> *mut Context {
     errors::load_texts();
     let Some(method) = known_method(method) else { return NULL };
-    // libcrypto does not work any more after its end (`OPENSSL_cleanup`), as in functions of `atexit`.
+    // libcrypto does not work after `OPENSSL_cleanup`, which precedes some functions of `atexit`.
     // SAFETY: the function accepts no settings, and loads the file once in a process.
     if unsafe { OPENSSL_init_crypto(INIT_LOAD_CONFIG, core::ptr::null()) } != 1 {
         return NULL;

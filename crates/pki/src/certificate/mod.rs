@@ -37,7 +37,7 @@ pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, 
     }
     PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
         CryptoError::Unsupported => RefusalReason::UnsupportedKey,
-        _ if names_other_curve(leaf.subject_public_key_info) => RefusalReason::UnsupportedKey,
+        _ if has_other_algorithm(leaf.subject_public_key_info) => RefusalReason::UnsupportedKey,
         _ => RefusalReason::InvalidKey,
     })
 }
@@ -365,20 +365,26 @@ pub(crate) fn has_named_curve(certificate: &CertificateDer<'_>) -> Result<bool, 
     Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
 }
 
-/// Whether a SubjectPublicKeyInfo names a curve that is not supported. RFC 5480 2.1.1
-fn names_other_curve(subject_public_key_info: &[u8]) -> bool {
-    const SUPPORTED: [&[u8]; 3] = [
+/// Whether a SubjectPublicKeyInfo names an algorithm or a curve that is not supported. RFC 5280
+/// 4.1.2.7, RFC 5480 2.1.1
+fn has_other_algorithm(subject_public_key_info: &[u8]) -> bool {
+    const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+    const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+    const CURVES: [&[u8]; 3] = [
         &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
         &[0x2b, 0x81, 0x04, 0x00, 0x22],
         &[0x2b, 0x81, 0x04, 0x00, 0x23],
     ];
-    let curve = || {
+    let is_other = || {
         let mut key = Reader::new(der::single(subject_public_key_info, der::SEQUENCE)?);
         let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
-        let is_ec = algorithm.expect(der::OBJECT_IDENTIFIER)? == EC_PUBLIC_KEY;
-        Ok::<_, Malformed>((is_ec, algorithm.expect(der::OBJECT_IDENTIFIER)?))
+        Ok::<_, Malformed>(match algorithm.expect(der::OBJECT_IDENTIFIER)? {
+            RSA | ED25519 => false,
+            EC_PUBLIC_KEY => !CURVES.contains(&algorithm.expect(der::OBJECT_IDENTIFIER)?),
+            _ => true,
+        })
     };
-    curve().is_ok_and(|(is_ec, curve)| is_ec && !SUPPORTED.contains(&curve))
+    is_other().unwrap_or(false)
 }
 
 /// The fields from the validity on. RFC 5280 4.1

@@ -62,7 +62,7 @@ pub(crate) struct Session {
     pub(crate) age_add: u32,
     pub(crate) max_early_data: u32,
     /// Server: the ID of the replay guard that has to admit early data. `None` if there is none.
-    pub(crate) replay_guard: Option<ReplayGuardId>,
+    pub(crate) replay_guard: Option<Box<ReplayGuardId>>,
     pub(crate) group: Option<NamedGroup>,
     pub(crate) peer_signature_scheme: Option<SignatureScheme>,
     /// The server name. On a server, it is present only if the client sent it.
@@ -195,6 +195,7 @@ impl Session {
         Self {
             secret: self.secret.duplicate(),
             keyed_main_secret: OnceLock::new(),
+            replay_guard: self.replay_guard.clone(),
             stored: OnceLock::new(),
             server_name: self.server_name.clone(),
             alpn: self.alpn.clone(),
@@ -279,7 +280,7 @@ impl Session {
             w.opaque8(quic.early_data_context.as_ref().map_or(&[], |digest| digest.as_slice()));
         }
         if let Some(guard) = &self.replay_guard {
-            w.bytes(guard);
+            w.bytes(&**guard);
         }
         w.finish().ok()?;
         Some(bytes)
@@ -370,7 +371,7 @@ impl Session {
             quic: if flags & 16 == 0 { None } else { Some(Box::new(QuicSession::read(&mut r)?)) },
         };
         if flags & 32 != 0 {
-            session.replay_guard = Some(*r.array().ok()?);
+            session.replay_guard = Some(Box::new(*r.array().ok()?));
         }
         r.expect_end().ok()?;
         Some(session)

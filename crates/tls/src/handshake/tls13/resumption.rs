@@ -167,7 +167,7 @@ impl AcceptedPsk {
         }
         // Only the guard under which the ticket was issued knows whether another server with the
         // same tickets has admitted this early data. RFC 9846 8.1, 8.2
-        if session.replay_guard != config.resumption.replay_guard_id() {
+        if session.replay_guard.as_deref() != config.resumption.replay_guard_id().as_ref() {
             return Ok(Err(EarlyDataRejection::NotAdmitted));
         }
         // The guard remembers the binder, which identifies the ClientHello. RFC 9846 8.2
@@ -242,7 +242,7 @@ pub(crate) fn send_tickets(
     template.max_early_data =
         if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
     template.replay_guard =
-        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None };
+        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None }.map(Box::new);
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
