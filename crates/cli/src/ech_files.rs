@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tercel::ech::{ConfigList, ConfigListError, Key, Keys, Retry, ServiceBinding};
-use tercel::pki::pem_sections;
+use tercel::pki::{PemSection, pem_sections};
 use tercel::{Credential, ech::KeyError};
 
 use crate::credential_files::{display_name, read};
@@ -74,7 +74,7 @@ fn of_file(content: &[u8]) -> Result<Found> {
         "has {lists} sections ECHCONFIG, not one; `tercel ech generate` makes a valid file"
     );
     let list = sections.iter().find(|section| section.label() == "ECHCONFIG");
-    let list = list.map_or(Ok(Vec::new()), |section| section.decode());
+    let list = list.map_or(Ok(Vec::new()), PemSection::decode);
     let list = list.map_err(|error| anyhow!(of_key(KeyError::Pem(error))))?;
     Ok(Found::configs(ConfigList::parse(&list)?))
 }

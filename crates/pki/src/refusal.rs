@@ -150,7 +150,7 @@ impl Refusal {
         }
         if let Some(ServerName::IpAddress(address)) = &self.requested_name {
             // Had it been an iPAddress, the certificate would be valid for it.
-            let text = std::net::IpAddr::from(*address).to_string();
+            let text = address.to_string();
             if self.names.contains(&text) {
                 return f.write_str("; it has this address as a DNS name, which is not accepted");
             }

@@ -149,7 +149,7 @@ fn an_authority_may_present_its_own_certificate() {
     roots.add_der(&trusted).unwrap();
     roots.add_der(&for_clients).unwrap();
     let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
-    let refused = reason(verify(&verifier, &[for_clients.clone()]));
+    let refused = reason(verify(&verifier, std::slice::from_ref(&for_clients)));
     assert_eq!(refused, RefusalReason::NotForThisUsage);
     verifier.verify(Usage::Client, &[for_clients], None, None, now()).unwrap();
     // Another certificate of the same name and key states other names, and is not trusted.

@@ -165,7 +165,7 @@ fn compare(count: usize) {
             match explanation(&case, ours) {
                 Some(_) => explained += 1,
                 None => {
-                    unexplained.push(format!("we {ours}, OpenSSL {theirs}: {}", case.description))
+                    unexplained.push(format!("we {ours}, OpenSSL {theirs}: {}", case.description));
                 }
             }
         }
