@@ -113,11 +113,7 @@ fn serve(options: &Options) -> Result<()> {
         None => Config::from_options(&options.command_line_options())?,
     };
     if options.check {
-        let (warnings, contents) = tercel_proxy::check_files(&config)?;
-        for line in contents {
-            print_line(format_args!("{line}"));
-        }
-        for warning in warnings {
+        for warning in tercel_proxy::check(&config)? {
             warn(format_args!("{warning}"));
         }
         print_line(format_args!("configuration is valid"));

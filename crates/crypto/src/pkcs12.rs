@@ -1,10 +1,9 @@
 //! PKCS#12 files: a private key and certificates, protected by a password. RFC 7292
 
-use core::fmt;
 use std::ffi::CString;
 
 use crate::backend::pkcs12;
-use crate::error::Pkcs12Error;
+use crate::error::CryptoError;
 use crate::memory::wipe;
 use crate::signing_key::SigningKey;
 
@@ -22,21 +21,22 @@ impl Pkcs12 {
     ///
     /// # Errors
     ///
-    /// The reason why the file cannot be opened.
-    pub fn open(file: &[u8], password: &str) -> Result<Self, Pkcs12Error> {
-        let password = CString::new(password).map_err(|_| Pkcs12Error::WrongPassword)?;
+    /// [`CryptoError::Rejected`] for a wrong password or a modified file,
+    /// [`CryptoError::InvalidKey`] for a malformed file, one without a MAC, one with several
+    /// keys, or one that uses an unknown algorithm.
+    pub fn open(file: &[u8], password: &str) -> Result<Self, CryptoError> {
+        let password = CString::new(password).map_err(|_| CryptoError::Rejected)?;
         let contents = pkcs12::open(file, &password);
         wipe(&mut password.into_bytes());
         let contents = contents?;
-        let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose();
-        let key = key.map_err(Pkcs12Error::Key)?;
+        let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose()?;
         Ok(Self { key, certificates: contents.certificates })
     }
 }
 
 /// Omits the contents.
-impl fmt::Debug for Pkcs12 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl core::fmt::Debug for Pkcs12 {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Pkcs12")
             .field("key", &self.key.is_some())
             .field("certificates", &self.certificates.len())

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::CertificateDer;
-use tercel::ServerName;
+use pki_types::{CertificateDer, ServerName};
 use tercel_pki::{
     CertificateSummary, ChainVerifier, Usage, dns_names, end_entity_public_key, issuer,
     subject_public_key_info,

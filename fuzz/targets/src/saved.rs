@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     ClientConfig, Connection, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig,
-    ServerName, handoff::RestoreError,
+    handoff::RestoreError,
 };
 use tercel_crypto::Hash;
 

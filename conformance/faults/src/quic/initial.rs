@@ -6,8 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tercel::pki_types::ServerName;
 use tercel::quic::{DirectionKeys, Handshake, Level, Next, PacketKey, Version, initial_keys};
-use tercel::{ClientConfig, ServerName, Side};
+use tercel::{ClientConfig, Side};
 
 /// The CRYPTO data of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tercel::ech::Offer;
-use tercel::{ClientConfig, Handshake, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Handshake};
 
 use super::Options;
 use super::ech::second_offer;

@@ -6,7 +6,8 @@ use std::io;
 use serde::Serialize;
 use tercel::ech::ConfigList;
 use tercel::pki::Refusal;
-use tercel::{Error, Handshake, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{Error, Handshake};
 
 use crate::certificates::{CertificateDescription, describe_chain};
 use crate::explain::{self, Fault, UsageError};

@@ -10,8 +10,9 @@ use h3::client::RequestStream;
 use hyper::body::{Buf, Bytes};
 use hyper::{Method, Request, Response};
 use tercel::ech::Offer;
+use tercel::pki_types::ServerName;
 use tercel::session::ClientSessionStore;
-use tercel::{ClientConfig, ConnectionInfo, Error, ServerName};
+use tercel::{ClientConfig, ConnectionInfo, Error};
 use tokio::time::{sleep, timeout};
 
 use super::ech::{EchPlan, plan, second_offer};

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Serialize, Serializer};
-use tercel::{ConnectionInfo, Ech, ServerName, Side};
+use tercel::pki_types::ServerName;
+use tercel::{ConnectionInfo, Ech, Side};
 
 use crate::certificates::{CertificateDescription, PublicKeyDescription, describe_chain};
 use crate::explain;

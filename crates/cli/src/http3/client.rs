@@ -9,7 +9,8 @@ use h3::client::SendRequest;
 use hyper::body::Bytes;
 use quinn::{Connecting, ConnectionError, Endpoint, TokioRuntime, TransportConfig};
 use tercel::ech::Offer;
-use tercel::{ClientConfig, ConnectionInfo, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, ConnectionInfo};
 use tercel_quinn::{QuicClientConfig, endpoint_config};
 use tokio::time::timeout;
 

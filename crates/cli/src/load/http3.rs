@@ -11,7 +11,8 @@ use h3::client::{RequestStream, SendRequest};
 use hyper::Request;
 use hyper::body::{Buf, Bytes};
 use tercel::client::ClientConfigBuilder;
-use tercel::{ClientConfig, ConnectionInfo, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, ConnectionInfo};
 use tokio::task::JoinHandle;
 
 use super::http1::Answer;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tercel::ServerName;
 use tercel::pki::{
     CertificateSummary, ChainVerifier, ReadableTime, RefusalReason, Roots, Staple, Usage,
 };
-use tercel::pki_types::{CertificateDer, UnixTime};
+use tercel::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::proof::Proof;
 use super::reply::ServerFlight;

@@ -4,7 +4,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tercel::{ClientConfig, Connection, Error, Handshake, Next, ReceiveBuffer, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Connection, Error, Handshake, Next, ReceiveBuffer};
 
 use crate::explain;
 use crate::transport::Transport;

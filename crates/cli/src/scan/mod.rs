@@ -51,6 +51,7 @@ mod weakness;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel_wire::ProtocolVersion;
 
@@ -100,7 +101,7 @@ fn standard(options: &Options, target: &Target) -> Result<Standard> {
     let roots = match (&options.ca, options.insecure) {
         (_, true) => None,
         (Some(file), _) => Some(credential_files::roots(file)?),
-        (None, _) => Some(credential_files::system_roots()?),
+        (None, _) => Some(Roots::native()?.roots),
     };
     Ok(Standard { roots: roots.map(Arc::new), name, now: UnixTime::now() })
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use tercel::certificates::AcceptAnyPeer;
-use tercel::{ClientConfig, Policy, ServerName};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Policy};
 
 use super::handshake::{self, HandshakeFailure};
 use super::reply::ServerFlight;

@@ -3,8 +3,9 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
+use tercel::pki_types::ServerName;
 use tercel::wire::AlertDescription;
-use tercel::{Handshake, Next, ServerName};
+use tercel::{Handshake, Next};
 
 use super::Ssl;
 use super::alerts::INTERNAL_ERROR;
@@ -252,15 +253,12 @@ impl Ssl {
     }
 
     fn failed(&self, error: Error) {
-        let refusal = match self.stage.replace(Stage::Failed) {
-            Stage::Handshake(handshake) => handshake.refusal().cloned(),
-            _ => None,
-        };
+        self.stage.replace(Stage::Failed);
         self.report_received(error);
         self.after_failure(error);
         // The alert is sent if the transport accepts it.
         self.send(true);
-        self.fail_with(error, refusal.and_then(|refusal| refusal.explanation));
+        self.fail(error);
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.

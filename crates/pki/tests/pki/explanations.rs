@@ -1,7 +1,8 @@
 //! Refusals by an application's verifier, with its own explanation.
 
+use pki_types::ServerName;
 use rcgen::date_time_ymd;
-use tercel_pki::{Refusal, RefusalReason, ServerName};
+use tercel_pki::{Refusal, RefusalReason};
 
 use crate::support::{Chain, Pki, at, leaf_params, name, now};
 

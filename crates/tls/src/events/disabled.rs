@@ -1,7 +1,8 @@
 //! No events, without the feature `tracing`: an empty type, whose functions are compiled to
 //! nothing.
 
-use tercel_pki::{Refusal, ServerName};
+use pki_types::ServerName;
+use tercel_pki::Refusal;
 
 use crate::connection::info::ConnectionInfo;
 use crate::error::Error;

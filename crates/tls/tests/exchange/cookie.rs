@@ -1,8 +1,9 @@
 //! A HelloRetryRequest that has only a cookie, and the changes that are then allowed in the second
 //! ClientHello.
 
+use tercel::pki_types::ServerName;
 use tercel::wire::{CipherSuite, ClientHello, ProtocolVersion};
-use tercel::{Handshake, Next, ReceiveBuffer, ServerName};
+use tercel::{Handshake, Next, ReceiveBuffer};
 use tercel_wire::{
     CompressionMethod, ExtensionType, HandshakeMessage, ServerHello, ServerHelloExtensions,
 };

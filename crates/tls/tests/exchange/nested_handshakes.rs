@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use tercel::pki::Refusal;
+use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Handshake, Next, Policy, ReceiveBuffer, ServerConfig, ServerName,
+    ClientConfig, Handshake, Next, Policy, ReceiveBuffer, ServerConfig,
     certificates::{PeerIdentity, VerifyPeer},
 };
 

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use tercel::pki_types::ServerName;
 use tercel::{
     Answer, ClientConfig, Connection, Error, Handshake, Next, Opened, Question, ReceiveBuffer,
-    ServerConfig, ServerName, Side,
+    ServerConfig, Side,
 };
 
 /// The initial capacity of the buffers, in bytes.

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tercel::pki::Roots;
-use tercel::{ClientConfig, ServerName, Stream};
+use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, Stream};
 
 use super::{LIMIT, Proxy, backend, configuration, folder, path};
 use crate::support::{Folder, Leaf, tercel, unused_address};

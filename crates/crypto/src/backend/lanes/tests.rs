@@ -1,6 +1,5 @@
 //! Compares lanes with AWS-LC, for every supported instruction set and not only the best one.
 
-use core::cell::{Cell, RefCell};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -170,10 +169,7 @@ fn macs_equal_those_of_aws_lc() {
 #[test]
 fn a_faulty_lane_is_detected() {
     for instructions in available() {
-        assert!(
-            self_test::first_that_passes([instructions].into_iter(), run, |_| panic!())
-                == instructions
-        );
+        assert!(self_test::first_that_passes([instructions].into_iter(), run) == instructions);
         for (at, kernel) in kernels(instructions).iter().enumerate() {
             for (count, lane) in
                 (1..=kernel.max_lanes).flat_map(|count| (0..count).map(move |lane| (count, lane)))
@@ -189,11 +185,8 @@ fn a_faulty_lane_is_detected() {
                             lanes[lane].block[word][bit / 8] ^= u8::from(of_mac) << (bit % 8);
                         }
                     };
-                    let failed = Cell::new(Instructions::NONE);
-                    let all = [instructions].into_iter();
-                    let passed = self_test::first_that_passes(all, wrong, |each| failed.set(each));
+                    let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
                     assert!(passed == Instructions::NONE, "lane {lane} of {count}, {of_mac}");
-                    assert!(failed.get() == instructions, "lane {lane} of {count}, {of_mac}");
                 }
             }
         }
@@ -211,13 +204,8 @@ fn faulty_instructions_are_replaced_by_others_or_by_none() {
                 (lanes[0].state[0], lanes[0].block[0]) = (0, [0; 8]);
             }
         };
-        let failed = RefCell::new(Vec::new());
-        let passed = self_test::first_that_passes(available(), wrong, |each| {
-            failed.borrow_mut().push(each.name());
-        });
+        let passed = self_test::first_that_passes(available(), wrong);
         assert!(passed == all.get(count).copied().unwrap_or(Instructions::NONE));
-        let expected: Vec<_> = all[..count].iter().map(|each| each.name()).collect();
-        assert_eq!(*failed.borrow(), expected, "instructions that are not there do not fail");
     }
 }
 

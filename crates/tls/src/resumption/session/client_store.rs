@@ -3,8 +3,7 @@
 use core::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use pki_types::UnixTime;
-use tercel_pki::ServerName;
+use pki_types::{ServerName, UnixTime};
 use tercel_wire::{Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -68,7 +67,7 @@ pub trait ClientSessionStore: Send + Sync {
 /// connection that created a session and in the connection that resumes it.
 #[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
-    server_name: ServerName<'static>,
+    pub(crate) server_name: ServerName<'static>,
     port: Option<u16>,
     configuration: [u8; 32],
 }
@@ -168,9 +167,9 @@ impl Hash for ClientSessionKey {
                     state.write(lower.get(..part.len()).unwrap_or_default());
                 }
             }
-            ServerName::IpAddress(address) => {
+            other => {
                 state.write_u64(u64::from(port) ^ configuration);
-                address.hash(state);
+                other.hash(state);
             }
         }
     }
