@@ -68,14 +68,14 @@ LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/tests"
 step "a program that unloads the library while a thread ends"
 cc -std=c11 -Wall -Wextra -Werror -D_GNU_SOURCE -g -O1 -o "$target/unload" crates/openssl/tests/load/unload.c \
     -l:libcrypto.so.3 -lpthread -ldl
-timeout 60 "$target/unload" "$target/libssl.so.3"
+timeout 300 "$target/unload" "$target/libssl.so.3"
 
 # These programs run themselves on OpenSSL's library as the client.
 step "programs in C whose peer uses OpenSSL"
 for source in crates/openssl/tests/peer/*.c; do
     name=$(basename "$source" .c)
     compile "$name" "$source" "$sources/pair.c"
-    LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 60 "$target/$name"
+    LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/$name"
 done
 
 # What these programs print is the same on both libraries. Other releases of OpenSSL may print something else.
@@ -83,10 +83,10 @@ step "programs in C on OpenSSL 3.0 and on Tercel"
 for source in crates/openssl/tests/same/*.c; do
     name=$(basename "$source" .c)
     compile "$name" "$source" "$sources/pair.c" "$sources/limited.c"
-    LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 60 "$target/$name" >"$target/$name.tercel"
+    LD_LIBRARY_PATH=$target ASAN_OPTIONS=detect_leaks=1 timeout 300 "$target/$name" >"$target/$name.tercel"
     case $(openssl version) in
     "OpenSSL 3.0."*)
-        timeout 60 "$target/$name" >"$target/$name.openssl"
+        timeout 300 "$target/$name" >"$target/$name.openssl"
         diff "$target/$name.openssl" "$target/$name.tercel"
         ;;
     *) echo "absent: OpenSSL 3.0" ;;
