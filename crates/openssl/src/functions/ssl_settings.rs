@@ -129,7 +129,7 @@ functions! {
     }
     fn SSL_set1_host(ssl: &Ssl; name: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty, here and below.
-        if unsafe { set_address(ssl, name) } {
+        if unsafe { ssl.parameters.set_address(name) } {
             return OK;
         }
         // SAFETY: libcrypto accepts NULL, and a length of 0 for a text.
@@ -144,7 +144,7 @@ functions! {
                 return FAIL;
             }
         // SAFETY: the caller's duty.
-        } else if unsafe { set_address(ssl, name) } {
+        } else if unsafe { ssl.parameters.set_address(name) } {
             return OK;
         }
         // SAFETY: as above.
@@ -234,16 +234,6 @@ functions! {
     fn SSL_get_default_timeout(_ssl: &Ssl;) -> c_long = 0 => {
         crate::settings::DEFAULT_TIMEOUT
     }
-}
-
-/// Sets the address that the peer's certificate must have, if the text is one. An address is not
-/// compared with DNS names.
-///
-/// # Safety
-/// The pointer is NULL or to a text.
-unsafe fn set_address(ssl: &Ssl, text: *const c_char) -> bool {
-    // SAFETY: as this function's contract.
-    unsafe { ssl.parameters.set_address(text) }
 }
 
 fn authorities(ssl: &Ssl) -> *mut Stack {

@@ -83,7 +83,8 @@ impl Parameters {
         Some(new)
     }
 
-    /// Sets the address that a certificate must have. Returns whether the text is one.
+    /// Sets the address that a certificate must have, if the text is one, and returns whether. An
+    /// address is not compared with DNS names.
     ///
     /// # Safety
     /// The pointer is NULL or to a text.

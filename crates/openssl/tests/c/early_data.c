@@ -1,15 +1,6 @@
 /* Early data: accepted once, and only if the program of the server reads it. */
 #include "test.h"
 
-static SSL_SESSION *newest;
-
-static int on_new(SSL *ssl, SSL_SESSION *session) {
-    (void)ssl;
-    SSL_SESSION_free(newest);
-    newest = session;
-    return 1;
-}
-
 static int allowed;
 
 static int on_early(SSL *ssl, void *argument) {
@@ -80,12 +71,12 @@ static void early_data(uint64_t options) {
     CHECK(SSL_CTX_set_max_early_data(server_ctx, 10) == 1);
     SSL_CTX_set_options(server_ctx, options);
     SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    SSL_CTX_sess_set_new_cb(client_ctx, keep_newest);
 
     struct visit first = visit(client_ctx, server_ctx, NULL, 1);
     CHECK(first.status == SSL_EARLY_DATA_NOT_SENT && first.received == 0);
-    CHECK(newest != NULL && SSL_SESSION_get_max_early_data(newest) == 10);
-    SSL_SESSION *used = newest;
+    CHECK(newest_session != NULL && SSL_SESSION_get_max_early_data(newest_session) == 10);
+    SSL_SESSION *used = newest_session;
     SSL_SESSION_up_ref(used);
     struct visit second = visit(client_ctx, server_ctx, used, 1);
     CHECK(second.status == SSL_EARLY_DATA_ACCEPTED && second.received == 10 && second.resumed);
@@ -94,17 +85,17 @@ static void early_data(uint64_t options) {
     CHECK(replay.status == (again ? SSL_EARLY_DATA_ACCEPTED : SSL_EARLY_DATA_REJECTED));
     CHECK(replay.received == (again ? 10 : 0) && replay.resumed == (again != 0));
     /* A program that does not read early data. */
-    struct visit unread = visit(client_ctx, server_ctx, newest, 0);
+    struct visit unread = visit(client_ctx, server_ctx, newest_session, 0);
     CHECK(unread.status == SSL_EARLY_DATA_REJECTED && unread.resumed);
     /* The program's function decides. */
     SSL_CTX_set_allow_early_data_cb(server_ctx, on_early, "argument");
     for (allowed = 0; allowed < 2; allowed++) {
-        struct visit asked = visit(client_ctx, server_ctx, newest, 1);
+        struct visit asked = visit(client_ctx, server_ctx, newest_session, 1);
         CHECK(asked.status == (allowed ? SSL_EARLY_DATA_ACCEPTED : SSL_EARLY_DATA_REJECTED) && asked.resumed);
     }
     SSL_SESSION_free(used);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     SSL_CTX_free(server_ctx);
     SSL_CTX_free(client_ctx);
 }
@@ -114,7 +105,7 @@ static void first_visit(SSL_CTX *client_ctx, SSL_CTX *server_ctx, uint32_t limit
     CHECK(SSL_CTX_set_session_id_context(server_ctx, (const unsigned char *)"test", 4) == 1);
     CHECK(SSL_CTX_set_max_early_data(server_ctx, limit) == 1);
     SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    SSL_CTX_sess_set_new_cb(client_ctx, keep_newest);
     visit(client_ctx, server_ctx, NULL, 1);
 }
 
@@ -125,7 +116,7 @@ static void unread(void) {
     size_t count;
     first_visit(client_ctx, server_ctx, 1000);
     struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
     CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
     CHECK(SSL_read_early_data(pair.server, text, 2, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 2);
     CHECK(SSL_do_handshake(pair.server) == -1 && SSL_read(pair.server, text, sizeof text) == -1);
@@ -133,8 +124,8 @@ static void unread(void) {
     CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 3);
     CHECK(shake(&pair));
     free_pair(&pair);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     ERR_clear_error();
 }
 
@@ -180,11 +171,11 @@ static void two_caches(int mode, int removes) {
     if (removes)
         SSL_CTX_sess_set_remove_cb(server_ctx, remove_kept);
     SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    SSL_CTX_sess_set_new_cb(client_ctx, keep_newest);
     removed = 0;
     visit(client_ctx, server_ctx, NULL, 1);
-    CHECK(newest != NULL && kept != NULL);
-    SSL_SESSION *used = newest, *first = kept;
+    CHECK(newest_session != NULL && kept != NULL);
+    SSL_SESSION *used = newest_session, *first = kept;
     SSL_SESSION_up_ref(used);
     SSL_SESSION_up_ref(first);
     struct visit once = visit(client_ctx, server_ctx, used, 1);
@@ -199,9 +190,9 @@ static void two_caches(int mode, int removes) {
         CHECK(replay.status == SSL_EARLY_DATA_REJECTED && replay.received == 0 && !replay.resumed);
     }
     SSL_SESSION_free(used);
-    SSL_SESSION_free(newest);
+    SSL_SESSION_free(newest_session);
     SSL_SESSION_free(kept);
-    newest = kept = NULL;
+    newest_session = kept = NULL;
     SSL_CTX_free(server_ctx);
     SSL_CTX_free(client_ctx);
 }
@@ -213,7 +204,7 @@ static void blocked_write(void) {
     size_t count;
     first_visit(client_ctx, server_ctx, 10000);
     struct pair pair = pair_of(client_ctx, server_ctx, 4000);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
     CHECK(SSL_write_early_data(pair.client, data, sizeof data, &count) == 0);
     CHECK(SSL_get_error(pair.client, 0) == SSL_ERROR_WANT_WRITE);
     /* The server does not read early data. */
@@ -229,8 +220,8 @@ static void blocked_write(void) {
     }
     CHECK(memcmp(data, received, sizeof data) == 0);
     free_pair(&pair);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     ERR_clear_error();
 }
 
@@ -246,9 +237,9 @@ static struct pair early_pair(struct limit *client, struct limit *server) {
     *client = *server = (struct limit){1 << 17, 0, NULL};
     limit_writes(pair.client, client);
     limit_writes(pair.server, server);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     return pair;
 }
 
@@ -349,7 +340,7 @@ static void too_much(void) {
     first_visit(client_ctx, server_ctx, 1000);
     SSL_CTX_set_recv_max_early_data(server_ctx, 8);
     struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
     for (int i = 0; i < 2; i++)
         CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
     CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_SUCCESS && count == 5);
@@ -360,8 +351,8 @@ static void too_much(void) {
         CHECK(SSL_read(pair.client, text, sizeof text) == -1);
     CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_SSLV3_ALERT_UNEXPECTED_MESSAGE);
     free_pair(&pair);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     ERR_clear_error();
 }
 
@@ -372,7 +363,7 @@ static void too_long(void) {
     size_t count = 0;
     first_visit(client_ctx, server_ctx, 8);
     struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
     CHECK(SSL_write_early_data(pair.client, "123456789", 9, &count) == 0 && count == 0);
     CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_TOO_MUCH_EARLY_DATA && ERR_get_error() == 0);
     CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1 && count == 5);
@@ -383,8 +374,8 @@ static void too_long(void) {
     CHECK(SSL_read_early_data(pair.server, text, sizeof text, &count) == SSL_READ_EARLY_DATA_ERROR);
     CHECK(SSL_get_error(pair.server, 0) == SSL_ERROR_WANT_READ && shake(&pair));
     free_pair(&pair);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     ERR_clear_error();
 }
 
@@ -401,7 +392,7 @@ static void replayed_bytes(int mode) {
     CHECK(SSL_CTX_set_num_tickets(server_ctx, 1) == 1);
     first_visit(client_ctx, server_ctx, 1000);
     struct pair pair = pair_of(client_ctx, server_ctx, 1 << 14);
-    CHECK(SSL_set_session(pair.client, newest) == 1);
+    CHECK(SSL_set_session(pair.client, newest_session) == 1);
     CHECK(SSL_write_early_data(pair.client, "early", 5, &count) == 1);
     int length = BIO_read(SSL_get_rbio(pair.server), bytes, sizeof bytes);
     CHECK(length > 0);
@@ -417,9 +408,9 @@ static void replayed_bytes(int mode) {
         ERR_clear_error();
     }
     free_pair(&pair);
-    SSL_SESSION_free(newest);
+    SSL_SESSION_free(newest_session);
     SSL_SESSION_free(kept);
-    newest = kept = NULL;
+    newest_session = kept = NULL;
 }
 
 void test_early_data(void) {

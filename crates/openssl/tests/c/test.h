@@ -53,6 +53,11 @@ void read_exactly(SSL *ssl, char *to, int length);
 /* Seals or opens a ticket with a fixed key, as the function of a program. Returns whether it succeeded. */
 int use_ticket_key(unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals);
 
+/* The newest session that `keep_newest` got, or NULL. The program frees it. */
+extern SSL_SESSION *newest_session;
+/* A callback for new sessions (SSL_CTX_sess_set_new_cb). */
+int keep_newest(SSL *ssl, SSL_SESSION *session);
+
 /* Prepares authentication of the client after the handshake. */
 void permit_late_authentication(struct pair *pair);
 

@@ -88,15 +88,6 @@ static void on_info(const SSL *ssl, int where, int value) {
         demand(ssl);
 }
 
-static SSL_SESSION *newest;
-
-static int on_new(SSL *ssl, SSL_SESSION *session) {
-    (void)ssl;
-    SSL_SESSION_free(newest);
-    newest = session;
-    return 1;
-}
-
 static void set(SSL_CTX *ctx, enum place place) {
     switch (place) {
     case NAME:
@@ -166,23 +157,23 @@ int main(void) {
                 for (int certificate = 0; certificate < 3; certificate++) {
                     SSL_CTX *client = client_context(version), *server = server_context(version);
                     SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_CLIENT);
-                    SSL_CTX_sess_set_new_cb(client, on_new);
+                    SSL_CTX_sess_set_new_cb(client, keep_newest);
                     CHECK(SSL_CTX_set_session_id_context(server, (const unsigned char *)"test", 4) == 1);
                     CHECK(SSL_CTX_load_verify_locations(server, material("root.pem"), NULL) == 1);
                     mode = SSL_VERIFY_NONE;
-                    CHECK(connect_once(client, server, NULL, NULL) && newest != NULL);
+                    CHECK(connect_once(client, server, NULL, NULL) && newest_session != NULL);
                     mode = modes[i];
                     called = 0;
                     set(server, place);
                     /* A resumed connection has no request. These callbacks refuse the session. */
-                    SSL_SESSION *offered = place == TICKET || place == TICKET_KEY ? newest : NULL;
+                    SSL_SESSION *offered = place == TICKET || place == TICKET_KEY ? newest_session : NULL;
                     int done = connect_once(client, server, certificates[certificate], offered);
                     int is_trusted = certificate == 2 || (certificate == 0 && modes[i] == SSL_VERIFY_PEER);
                     printf("version %x, %s, mode %d, certificate %d: called %d", version, place_names[place], modes[i],
                            certificate, called);
                     printf(is_trusted ? "\n" : ", connected %d\n", done);
-                    SSL_SESSION_free(newest);
-                    newest = NULL;
+                    SSL_SESSION_free(newest_session);
+                    newest_session = NULL;
                     SSL_CTX_free(client);
                     SSL_CTX_free(server);
                 }

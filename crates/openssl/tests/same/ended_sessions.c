@@ -103,15 +103,6 @@ static void end(struct pair *pair, enum end how) {
     ERR_clear_error();
 }
 
-static SSL_SESSION *newest;
-
-static int on_new(SSL *ssl, SSL_SESSION *session) {
-    (void)ssl;
-    SSL_SESSION_free(newest);
-    newest = session;
-    return 1;
-}
-
 /* Whether the session is resumed; the connection that tries it is shut down. */
 static int resumes(SSL_CTX *client_ctx, SSL_CTX *server_ctx, SSL_SESSION *session) {
     SSL_CTX_up_ref(client_ctx);
@@ -131,14 +122,14 @@ static void try(int version, int tickets, enum end how, int resumed_before) {
     SSL_CTX_sess_set_remove_cb(client_ctx, on_removed);
     SSL_CTX_sess_set_remove_cb(server_ctx, on_removed);
     SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(client_ctx, on_new);
+    SSL_CTX_sess_set_new_cb(client_ctx, keep_newest);
     if (!tickets)
         SSL_CTX_set_options(server_ctx, SSL_OP_NO_TICKET);
     struct pair pair = connected(client_ctx, server_ctx, NULL);
     if (resumed_before) {
         end(&pair, SHUT_DOWN);
         drop_pair(&pair);
-        SSL_SESSION *first = newest;
+        SSL_SESSION *first = newest_session;
         SSL_SESSION_up_ref(first);
         pair = connected(client_ctx, server_ctx, first);
         SSL_SESSION_free(first);
@@ -170,8 +161,8 @@ static void try(int version, int tickets, enum end how, int resumed_before) {
     printf("\n");
     SSL_SESSION_free(session);
     SSL_SESSION_free(copy);
-    SSL_SESSION_free(newest);
-    newest = NULL;
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
     SSL_CTX_free(client_ctx);
     SSL_CTX_free(server_ctx);
     ERR_clear_error();
