@@ -186,6 +186,18 @@ ech-interop *FLAGS="":
 test-dns:
     cargo test -p tercel-cli --features dns dns
 
+# Verify generated chains here, with `openssl verify` and with Go's crypto/x509: conformance/chains/README.md.
+chains *FLAGS="": programs
+    {{ release }}/tercel-conformance-chains generate {{ FLAGS }}
+
+# Run `chains` with 200,000 chains of a seed, which takes an hour.
+chains-long SEED="2": programs
+    {{ release }}/tercel-conformance-chains generate --count 200000 --seed {{ quote(SEED) }}
+
+# Verify the chains of published suites: SUITE is limbo, pkits or bettertls, and DATA is its file or folder.
+chain-suite SUITE DATA: programs
+    {{ release }}/tercel-conformance-chains {{ quote(SUITE) }} {{ quote(DATA) }}
+
 # Run three terminators that share sessions in a real store, and inject faults; `--quick` takes a few minutes.
 fleet *FLAGS="": programs
     {{ release }}/tercel-conformance-fleet --tercel {{ quote(tercel) }} {{ FLAGS }}
@@ -357,6 +369,10 @@ startup:
 first-handshake:
     cargo build --release --locked -p tercel-cli
     tools/first-handshake.sh {{ quote(tercel) }}
+
+# Verify a thousand generated stores of trust anchors here and by `openssl verify`.
+stores:
+    cargo test -p tercel-pki --test pki a_thousand_stores -- --ignored --nocapture
 
 # Write manual pages, completions and units for packages to `release/package` of the build folder.
 generate:

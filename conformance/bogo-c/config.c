@@ -210,6 +210,8 @@ const tercel_config *server_config(test *test, bool stored, const list *groups, 
         // The limit that the runner assumes for a server.
         set_option(builder, TERCEL_OPTION_EARLY_DATA, 14336);
         questions |= TERCEL_ASK_ADMIT_EARLY_DATA;
+        const uint8_t guard[16] = "BoringSSL runner";
+        need(tercel_config_builder_set_content(builder, TERCEL_CONTENT_REPLAY_GUARD_ID, guard, 16), "guard");
     }
     need(tercel_config_builder_set_questions(builder, questions), "questions");
     return build(builder);

@@ -98,12 +98,11 @@ impl Application {
             }
             Question::FindSession(question) => {
                 let (store, now) = (&self.sessions.store, self.sessions.clock.now());
-                let id = question.identity();
-                Some(question.answer(if question.is_single_use() {
-                    store.take(id, now)
-                } else {
-                    store.get(id, now)
-                }))
+                Some(question.answer(store.get(question.identity(), now)))
+            }
+            Question::ClaimSession(question) => {
+                let (store, now) = (&self.sessions.store, self.sessions.clock.now());
+                Some(question.answer(store.claim(question.identity(), now)))
             }
             Question::AdmitEarlyData(question) => {
                 let now = self.sessions.clock.now();

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
 use tercel::wire::ClientHello;
 use tercel::{
-    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig,
+    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig, ServerName,
     certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::Clock,
@@ -341,13 +340,16 @@ pub(crate) fn server_config(
     }
     if options.enable_early_data {
         let guard = Arc::clone(&sessions.guard) as Arc<dyn AdmitEarlyData>;
-        builder = builder.early_data(MAX_EARLY_DATA, slot(options, guard));
+        builder = builder.replay_guard_id(GUARD).early_data(MAX_EARLY_DATA, slot(options, guard));
     }
     builder.build().map_err(unsupported)
 }
 
 /// The limit of early data that the runner assumes for a server.
 const MAX_EARLY_DATA: u32 = 14336;
+
+/// The ID of the one replay guard of the shim.
+const GUARD: [u8; 16] = *b"BoringSSL runner";
 
 /// A policy that uses this object inside the library, or with `-async` asks the application.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {

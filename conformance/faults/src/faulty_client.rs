@@ -5,8 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tercel::ClientConfig;
-use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, ServerName};
 use tercel_harness::clients::connect;
 use tercel_harness::http;
 use tercel_tokio::{Connector, TlsStream};
@@ -217,8 +216,7 @@ async fn until_ended(tcp: &mut TcpStream) -> io::Result<Observed> {
 
 fn name(server: &'static str) -> ServerName<'static> {
     // The names are valid constants.
-    ServerName::try_from(server)
-        .unwrap_or(ServerName::IpAddress(IpAddr::from([127, 0, 0, 1]).into()))
+    ServerName::try_from(server).unwrap_or(ServerName::IpAddress(IpAddr::from([127, 0, 0, 1])))
 }
 
 /// Random bytes, which differ by `number`.

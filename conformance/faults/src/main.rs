@@ -30,10 +30,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use tercel::ClientConfig;
 use tercel::pki::Roots;
-use tercel::pki_types::ServerName;
 use tercel::wire::{NamedGroup, ProtocolVersion};
+use tercel::{ClientConfig, ServerName};
 use tercel_harness::clients::{self, Load};
 use tercel_harness::{program, proxy};
 

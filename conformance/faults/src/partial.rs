@@ -4,8 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use tercel::ClientConfig;
-use tercel::pki_types::ServerName;
+use tercel::{ClientConfig, ServerName};
 use tercel_harness::clients::connect;
 use tercel_tokio::Connector;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use tercel::pki_types::ServerName;
+use tercel::ServerName;
 use tercel::wire::ProtocolVersion;
 use tercel_harness::backend::{Backend, Behaviour, ONCE};
 use tercel_harness::folder::TemporaryFolder;

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use tercel::ClientConfig;
 use tercel::pki::Roots;
-use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
+use tercel::{ClientConfig, ServerName};
 use tercel_harness::clients::{client_config, connect};
 use tercel_harness::http;
 use tercel_harness::pki::SERVER_NAME;

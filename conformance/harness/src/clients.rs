@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tercel::pki::Roots;
-use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, session::ClientMemoryStore};
+use tercel::{ClientConfig, ServerName, session::ClientMemoryStore};
 use tercel_tokio::{Connector, EarlyConnection, TlsStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};

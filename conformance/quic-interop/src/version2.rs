@@ -11,9 +11,8 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use tercel_quinn::tercel::Side;
-use tercel_quinn::tercel::pki_types::ServerName;
 use tercel_quinn::tercel::quic::{self, Handshake, Keys, Level, Next, Version};
+use tercel_quinn::tercel::{ServerName, Side};
 
 use crate::facts::Facts;
 use crate::options::Options;

@@ -187,6 +187,12 @@ typedef uint64_t tercel_rejection;
 // configurations only with a context.
 #define TERCEL_CONTENT_SESSION_CONTEXT 2
 
+// Server, with TERCEL_ASK_ADMIT_EARLY_DATA: the ID of the replay guard, 16 bytes. Early data is
+// accepted only with tickets of configurations whose guard has the same ID; by default, only with
+// tickets of the same configuration in the same process. Give equal IDs only to configurations and
+// processes that ask one guard.
+#define TERCEL_CONTENT_REPLAY_GUARD_ID 3
+
 // The largest number of plaintext bytes in a record, 64 to 16384. Default: 16384.
 #define TERCEL_OPTION_MAX_FRAGMENT 1
 
@@ -328,6 +334,12 @@ typedef uint64_t tercel_rejection;
 
 // Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
 #define TERCEL_ASK_VERIFY_PEER (1 << 7)
+
+// Server, with TERCEL_ASK_FIND_SESSION: the removal of a session for single use (TLS 1.3), once
+// the client has proved that it has the session's key. Without it, the caller removes such a
+// session when it answers FIND_SESSION; then any client that has seen an identity on the network
+// can make the caller remove its session.
+#define TERCEL_ASK_CLAIM_SESSION (1 << 8)
 
 // The input has no complete record: receive more bytes. At the end of the transport's input, call
 // tercel_connection_end_of_input.
@@ -542,6 +554,10 @@ typedef uint64_t tercel_rejection;
 // Is this peer trusted? Answer: tercel_answer_peer.
 #define TERCEL_QUESTION_VERIFY_PEER 7
 
+// Server: was the session with this identity in the store, and is it removed now? Asked with
+// TERCEL_ASK_CLAIM_SESSION. Answer: tercel_answer_claim.
+#define TERCEL_QUESTION_CLAIM_SESSION 8
+
 // Bytes, CHOOSE_CONFIG: the ClientHello without the header of the handshake message.
 #define TERCEL_FIELD_CLIENT_HELLO 1
 
@@ -552,8 +568,8 @@ typedef uint64_t tercel_rejection;
 // Bytes with an index, CHOOSE_CONFIG: a protocol name that the client offers.
 #define TERCEL_FIELD_ALPN 3
 
-// Bytes, FIND_SESSION: the identity of the session. With an index, FIND_PSK: an identity that the
-// client offers.
+// Bytes, FIND_SESSION, CLAIM_SESSION: the identity of the session. With an index, FIND_PSK: an
+// identity that the client offers.
 #define TERCEL_FIELD_IDENTITY 4
 
 // Bytes, ADMIT_EARLY_DATA: a value that a replay would repeat. Admit each value once.
@@ -596,8 +612,8 @@ typedef uint64_t tercel_rejection;
 // RFC 5246 7.4.4
 #define TERCEL_FIELD_CERTIFICATE_TYPE 36
 
-// Number, FIND_SESSION: 1 if the session has to be removed from its store, since it must be used
-// only once.
+// Number, FIND_SESSION: 1 if the session must be used only once. It has to be removed from its
+// store, for CLAIM_SESSION if that is asked, and otherwise now.
 #define TERCEL_FIELD_SINGLE_USE 37
 
 // Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
@@ -1079,6 +1095,16 @@ typedef uint64_t tercel_rejection;
 // The trusted authority's own certificate is not yet valid.
 #define TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID (TERCEL_CLASS_REFUSED | 44)
 
+// A certificate is larger than 64 KiB.
+#define TERCEL_REFUSED_CERTIFICATE_TOO_LARGE (TERCEL_CLASS_REFUSED | 45)
+
+// The name constraints of an authority cannot be checked: their form is not supported, such as
+// directoryName, or a constrained name is no host name.
+#define TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT (TERCEL_CLASS_REFUSED | 46)
+
+// A path is longer than path building supports.
+#define TERCEL_REFUSED_PATH_TOO_DEEP (TERCEL_CLASS_REFUSED | 47)
+
 // A failure without a code of its own.
 #define TERCEL_INTERNAL_OTHER (TERCEL_CLASS_INTERNAL | 255)
 
@@ -1115,6 +1141,12 @@ typedef uint64_t tercel_rejection;
 // TERCEL_OPTION_FIPS is on, and a credential or a configuration that was chosen for this
 // connection is not approved.
 #define TERCEL_INTERNAL_NOT_FIPS (TERCEL_CLASS_INTERNAL | 11)
+
+// Server: the application selected no credential for the client.
+#define TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED (TERCEL_CLASS_INTERNAL | 12)
+
+// Server: the application does not know the server name that the client requests.
+#define TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME (TERCEL_CLASS_INTERNAL | 13)
 
 // A function ended in a panic, which is a bug of the library. The handles that it used only return
 // this status from then on; free them.
@@ -1320,6 +1352,21 @@ typedef uint64_t tercel_rejection;
 // The raw public key cannot be parsed, or its type or size is not supported.
 #define TERCEL_CONFIG_BAD_PUBLIC_KEY (TERCEL_CLASS_CONFIG | 518)
 
+// The validity of the leaf certificate is malformed.
+#define TERCEL_CONFIG_BAD_VALIDITY (TERCEL_CLASS_CONFIG | 519)
+
+// The key usage of the leaf certificate does not allow signing handshakes.
+#define TERCEL_CONFIG_KEY_MAY_NOT_SIGN (TERCEL_CLASS_CONFIG | 520)
+
+// The key of the leaf certificate is of a kind, on a curve, or of a size that is not supported.
+#define TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY (TERCEL_CLASS_CONFIG | 521)
+
+// Another certificate of the chain than the leaf cannot be parsed.
+#define TERCEL_CONFIG_BAD_ISSUER (TERCEL_CLASS_CONFIG | 522)
+
+// The private key matches a later certificate of the chain: the leaf must be the first.
+#define TERCEL_CONFIG_LEAF_NOT_FIRST (TERCEL_CLASS_CONFIG | 523)
+
 // The system has no trust anchors, or they are not accessible.
 #define TERCEL_CONFIG_NO_ROOTS (TERCEL_CLASS_CONFIG | 641)
 
@@ -1332,7 +1379,7 @@ typedef uint64_t tercel_rejection;
 // A list of protocol names has not the form of RFC 7301 3.1.
 #define TERCEL_CONFIG_BAD_PROTOCOL_LIST (TERCEL_CLASS_CONFIG | 644)
 
-// The certificate, or each certificate of the file or of the system, is not an authority's.
+// Each certificate of the system's store is not an authority's.
 #define TERCEL_CONFIG_NOT_AN_AUTHORITY (TERCEL_CLASS_CONFIG | 645)
 
 // The file has no section of the requested kind.
@@ -1341,11 +1388,23 @@ typedef uint64_t tercel_rejection;
 // The private key is protected by a password.
 #define TERCEL_CONFIG_PEM_ENCRYPTED_KEY (TERCEL_CLASS_CONFIG | 770)
 
-// A section's begin or end line is malformed, or the section is too large.
+// A line looks like the begin or end line of a section, and is none.
 #define TERCEL_CONFIG_PEM_MALFORMED (TERCEL_CLASS_CONFIG | 771)
 
 // A section is not base64.
 #define TERCEL_CONFIG_PEM_NOT_BASE64 (TERCEL_CLASS_CONFIG | 772)
+
+// A section has no end line, or an end line with another label.
+#define TERCEL_CONFIG_PEM_NO_END (TERCEL_CLASS_CONFIG | 773)
+
+// An end line has no begin line.
+#define TERCEL_CONFIG_PEM_NO_BEGIN (TERCEL_CLASS_CONFIG | 774)
+
+// A section has certificates in a form that is not read, such as PKCS7.
+#define TERCEL_CONFIG_PEM_UNSUPPORTED_FORM (TERCEL_CLASS_CONFIG | 775)
+
+// The text is encoded in UTF-16.
+#define TERCEL_CONFIG_PEM_UTF16 (TERCEL_CLASS_CONFIG | 776)
 
 // The identity is not 1 to 65535 bytes long. For an imported key, this limit applies to the
 // encoded ImportedIdentity. RFC 9846 4.3.11
@@ -1840,6 +1899,10 @@ tercel_status tercel_answer_config(struct tercel_handshake *handshake, const str
 // identity. NULL and 0 if there is no such session.
 tercel_status tercel_answer_session(struct tercel_handshake *handshake, const uint8_t *session, size_t len);
 
+// Answers CLAIM_SESSION: 1 if the caller has removed the session for this question, 0 if the store
+// does not have it any more. For one session, only one answer may be 1.
+tercel_status tercel_answer_claim(struct tercel_handshake *handshake, uint32_t claimed);
+
 // Answers FIND_PSK with a key. NULL if none of the client's keys is known.
 tercel_status tercel_answer_psk(struct tercel_handshake *handshake, const struct tercel_psk *psk);
 
@@ -1864,9 +1927,8 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  const char *explanation,
                                  size_t explanation_len);
 
-// Creates a set with the certificates of a PEM file that are authorities'. A self-issued
-// certificate that is not an authority's is trusted only as itself; others are left out. If
-// nothing is left, the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
+// Creates a set with the certificates of a PEM file. Each is also trusted as itself, if a peer
+// presents it; one that is not an authority's only as itself.
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables

@@ -46,6 +46,9 @@ pub mod fips;
 pub mod handshake;
 pub mod input;
 pub mod output;
+#[cfg(test)]
+#[path = "../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 pub mod psk;
 pub mod question;
 pub mod roots;

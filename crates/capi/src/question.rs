@@ -31,6 +31,7 @@ pub unsafe extern "C" fn tercel_handshake_question(handshake: *const Handshake) 
             Ok(match progress.question()? {
                 Question::ChooseConfig(_) => TERCEL_QUESTION_CHOOSE_CONFIG,
                 Question::FindSession(_) => TERCEL_QUESTION_FIND_SESSION,
+                Question::ClaimSession(_) => TERCEL_QUESTION_CLAIM_SESSION,
                 Question::FindPreSharedKey(_) => TERCEL_QUESTION_FIND_PSK,
                 Question::AdmitEarlyData(_) => TERCEL_QUESTION_ADMIT_EARLY_DATA,
                 Question::SelectCredential(_) => TERCEL_QUESTION_SELECT_CREDENTIAL,
@@ -172,12 +173,16 @@ pub unsafe extern "C" fn tercel_answer_config(
 ) -> Status {
     // SAFETY: the caller's duty.
     entry(|| unsafe {
-        let config = if config.is_null() { None } else { Some(shared::get(config)?.server()?) };
+        let config = if config.is_null() { None } else { Some(shared::get(config)?) };
+        let claims = config.as_ref().is_some_and(|config| config.claims());
+        let chosen = config.as_ref().map(|config| config.server()).transpose()?;
         with(handshake, |progress| {
             progress.answer(|question| match question {
-                Question::ChooseConfig(question) => Some(question.answer(config)),
+                Question::ChooseConfig(question) => Some(question.answer(chosen)),
                 _ => None,
-            })
+            })?;
+            progress.claims = claims;
+            Ok(())
         })
     })
 }
@@ -198,6 +203,24 @@ pub unsafe extern "C" fn tercel_answer_session(
                 Question::FindSession(question) => {
                     Some(question.answer((!session.is_empty()).then(|| session.to_vec())))
                 }
+                _ => None,
+            })
+        })
+    })
+}
+
+/// Answers CLAIM_SESSION: 1 if the caller has removed the session for this question, 0 if the store
+/// does not have it any more. For one session, only one answer may be 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercel_answer_claim(handshake: *mut Handshake, claimed: u32) -> Status {
+    // SAFETY: the caller's duty.
+    entry(|| unsafe {
+        if claimed > 1 {
+            return Err(TERCEL_MISUSE_INVALID_ARGUMENT);
+        }
+        with(handshake, |progress| {
+            progress.answer(|question| match question {
+                Question::ClaimSession(question) => Some(question.answer(claimed == 1)),
                 _ => None,
             })
         })

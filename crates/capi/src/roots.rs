@@ -21,9 +21,8 @@ impl Roots {
     }
 }
 
-/// Creates a set with the certificates of a PEM file that are authorities'. A self-issued
-/// certificate that is not an authority's is trusted only as itself; others are left out. If
-/// nothing is left, the status is TERCEL_CONFIG_NOT_AN_AUTHORITY.
+/// Creates a set with the certificates of a PEM file. Each is also trusted as itself, if a peer
+/// presents it; one that is not an authority's only as itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_from_pem(
     pem: *const u8,
@@ -76,4 +75,51 @@ pub unsafe extern "C" fn tercel_roots_retain(roots: *const Roots) -> *const Root
 pub unsafe extern "C" fn tercel_roots_release(roots: *const Roots) {
     // SAFETY: the caller's duty.
     _ = entry(|| unsafe { shared::release(roots) });
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr;
+
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+    use crate::credential::{tercel_credential_from_pem, tercel_credential_release};
+    use crate::pem_cases::check;
+
+    /// RFC 7468 2, 3
+    #[test]
+    fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+        let key = KeyPair::generate().unwrap();
+        let made = || CertificateParams::default().self_signed(&key).unwrap().pem();
+        let (one, other, key) = (made(), made(), key.serialize_pem());
+        let result = |code| match code {
+            status::codes::TERCEL_OK => Ok(()),
+            code => Err(status::text(code).to_str().unwrap().to_owned()),
+        };
+        let credential = |chain: &[u8], key: &[u8]| {
+            let mut made = ptr::null();
+            let (chain, length) = (chain.as_ptr(), chain.len());
+            // SAFETY: the pointers are valid for their lengths, and the handle is released once.
+            let status = unsafe {
+                let status =
+                    tercel_credential_from_pem(chain, length, key.as_ptr(), key.len(), &mut made);
+                tercel_credential_release(made);
+                status
+            };
+            result(status)
+        };
+        check("chain", &one, &other, |pem| credential(pem, key.as_bytes()));
+        check("key", &one, &key, |pem| credential(one.as_bytes(), pem));
+        check("roots", &one, &other, |pem| {
+            let mut roots = ptr::null();
+            // SAFETY: the pointer is valid for its length, and the handle is released once.
+            let status = unsafe {
+                let status = tercel_roots_from_pem(pem.as_ptr(), pem.len(), &mut roots);
+                tercel_roots_release(roots);
+                status
+            };
+            result(status)
+        });
+    }
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use tercel::crypto::HashAlgorithm;
-use tercel::pki::{ChainVerifier, OcspPolicy, Roots};
-use tercel::pki_types::ServerName;
+use tercel::pki::{ChainVerifier, OcspPolicy};
 use tercel::{
-    ClientConfig, Policy,
+    ClientConfig, Policy, ServerName,
     certificates::{AcceptAnyPeer, ChainPolicy},
     client::ClientConfigBuilder,
 };
@@ -18,7 +17,7 @@ use tercel_crypto::Hash;
 use crate::explain::UsageError;
 use crate::options::TlsOptions;
 use crate::psk::PskOptions;
-use crate::{credential_files, explain};
+use crate::{credential_files, explain, target};
 
 /// Options of a TLS client.
 #[derive(Args, Debug)]
@@ -112,7 +111,7 @@ impl ClientOptions {
             (None, Some(_)) => return Ok(builder),
             // With pre-shared keys no certificate authority is needed.
             (None, None) if self.keys.is_set() => return Ok(builder),
-            (None, None) => Roots::native()?.roots,
+            (None, None) => credential_files::system_roots()?,
         };
         if !self.require_ocsp {
             return Ok(builder.roots(roots));
@@ -137,11 +136,12 @@ impl ClientOptions {
     }
 }
 
-/// A DNS name or an IP address in an argument.
+/// A DNS name or an IP address in an argument. The zone of an address is dropped: it is known only
+/// to this machine. RFC 4007 11.2
 pub(crate) fn server_name(text: &str) -> Result<ServerName<'static>, String> {
-    // Only the resolver uses a final dot; certificates and server_name have none. RFC 6066 3
-    let name = text.strip_suffix('.').unwrap_or(text);
-    ServerName::try_from(name.to_owned())
+    let name = target::ascii_host(text)?;
+    ServerName::try_from(target::without_zone(&name))
+        .map(|name| name.to_owned())
         .map_err(|_| format!("`{text}` is neither a DNS name nor an IP address"))
 }
 
@@ -149,11 +149,32 @@ pub(crate) fn server_name(text: &str) -> Result<ServerName<'static>, String> {
 mod tests {
     use super::*;
 
+    const TABLE: &str = include_str!("../../wire/tests/material/host_names.txt");
+
+    /// The table is shared by all places that take host names. Only the program converts names in
+    /// other scripts.
+    #[test]
+    fn each_name_of_the_table() {
+        for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            let (text, expected) = row.split_once('\t').unwrap();
+            let expected = match text.is_ascii() {
+                true => expected,
+                false => "xn--bcher-kva.example",
+            };
+            let name = server_name(text).map(|name| name.to_str().into_owned());
+            assert_eq!(name.unwrap_or_default(), expected, "{text}");
+        }
+    }
+
     #[test]
     fn names_are_dns_names_or_addresses() {
         assert_eq!(server_name("a.example.").unwrap().to_str(), "a.example");
         assert!(matches!(server_name("::1"), Ok(ServerName::IpAddress(_))));
         assert!(matches!(server_name("127.0.0.1"), Ok(ServerName::IpAddress(_))));
-        assert!(server_name("a b").is_err() && server_name("").is_err());
+        assert_eq!(server_name("fe80::1%lo").unwrap().to_str(), "fe80::1");
+        assert_eq!(server_name("B\u{fc}cher.example").unwrap().to_str(), "xn--bcher-kva.example");
+        for other in ["a b", "", "a%lo", "127.0.0.1%lo", "xn--\u{fc}.example"] {
+            assert!(server_name(other).is_err(), "{other}");
+        }
     }
 }

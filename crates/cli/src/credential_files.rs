@@ -10,10 +10,9 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tercel::certificates::CredentialError;
 use tercel::crypto::SigningKey;
 use tercel::pki::{
-    CertificateSummary, FileContent, PemError, ReadableTime, Roots, RootsError, load_certs_pem,
-    load_key_pem,
+    CertificateSummary, FileContent, PemContents, PemError, ReadableTime, Roots, RootsError,
+    load_certs_pem, load_key_pem, load_public_keys_pem,
 };
-use tercel::pki_types::pem::PemObject;
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel::{
     Credential,
@@ -73,12 +72,7 @@ fn warn_if_invalid_now(file: &Path, credential: &Credential) {
 /// Reads public keys (`SubjectPublicKeyInfo`) from a PEM file, at least one.
 pub(crate) fn public_keys(file: &Path) -> Result<Vec<SubjectPublicKeyInfoDer<'static>>> {
     let pem = read(file)?;
-    let keys = SubjectPublicKeyInfoDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>();
-    let keys = keys.map_err(|_| wrong(file, &pem, PUBLIC_KEY, PemError::Malformed))?;
-    if keys.is_empty() {
-        return Err(wrong(file, &pem, PUBLIC_KEY, PemError::NothingFound));
-    }
-    Ok(keys)
+    load_public_keys_pem(&pem).map_err(|error| wrong(file, &pem, PUBLIC_KEY, error))
 }
 
 /// Reads an OCSP response. Clients verify it.
@@ -115,6 +109,15 @@ pub(crate) fn roots(file: &Path) -> Result<Roots> {
     Ok(roots)
 }
 
+/// Reads the trust anchors of the operating system, and says what is left out.
+pub(crate) fn system_roots() -> Result<Roots> {
+    let found = Roots::native()?;
+    if let Some(left_out) = found.left_out() {
+        explain::warn(format_args!("{left_out}"));
+    }
+    Ok(found.roots)
+}
+
 /// The maximum number of warnings about certificates of one file.
 const MAX_WARNINGS: usize = 3;
 
@@ -143,6 +146,9 @@ fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> a
     let ExpectedContent { name: expected, converter, question } = wanted;
     let name = display_name(file);
     let content = FileContent::of(pem);
+    let problem = PemContents::new(pem).problem();
+    let line = problem.filter(|(_, found)| *found == error);
+    let line = line.map_or_else(String::new, |(line, _)| format!(":{line}"));
     match (content, error) {
         (FileContent::Empty, _) => anyhow!("{name}: is empty; it must contain {expected} in PEM"),
         (FileContent::EncryptedPrivateKey, _) | (_, PemError::EncryptedKey)
@@ -152,6 +158,9 @@ fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> a
                 "{name}: contains an encrypted private key; decrypt it: openssl pkey -in {name} \
                  -out NEW"
             )
+        }
+        (_, PemError::NothingFound) if content.name() == expected => {
+            unreadable_section(&name, expected)
         }
         (FileContent::Certificate | FileContent::PrivateKey, PemError::NothingFound) => {
             anyhow!("{name}: contains {content}, not {expected}{question}")
@@ -170,11 +179,19 @@ fn wrong(file: &Path, pem: &[u8], wanted: ExpectedContent, error: PemError) -> a
         (_, PemError::NothingFound) => {
             anyhow!("{name}: contains {content}, not {expected} in PEM")
         }
-        (_, PemError::Malformed | PemError::NotBase64) => {
-            anyhow!("{name}: {error}; copy the file again, it may be incomplete")
+        (_, PemError::NotBase64 | PemError::NoEnd | PemError::NoBegin) => {
+            anyhow!("{name}{line}: {error}; copy the file again, it may be incomplete")
         }
-        _ => anyhow!("{name}: {error}"),
+        _ => anyhow!("{name}{line}: {error}"),
     }
+}
+
+/// The error for a file that has what it should, but in a section that is not read.
+fn unreadable_section(name: &str, expected: &str) -> anyhow::Error {
+    anyhow!(
+        "{name}: contains {expected} in a PEM section that is not read; its begin line must be \
+         alone on a line, and its label must be a supported one"
+    )
 }
 
 /// Opens the key log, if one was requested.
@@ -275,6 +292,37 @@ pub(crate) fn display_name(file: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pem_cases::check;
+
+    /// RFC 7468 2, 3
+    #[test]
+    fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+        let folder = std::env::temp_dir().join(format!("tercel-test-{}", random_suffix().unwrap()));
+        fs::create_dir(&folder).unwrap();
+        let write = |name: &str, pem: &[u8]| {
+            let file = folder.join(name);
+            fs::write(&file, pem).unwrap();
+            file
+        };
+        let own = rcgen::KeyPair::generate().unwrap();
+        let made = || rcgen::CertificateParams::default().self_signed(&own).unwrap().pem();
+        let (one, other, key) = (made(), made(), own.serialize_pem());
+        let (chain_file, key_file) = (write("chain", one.as_bytes()), write("key", key.as_bytes()));
+        let text = |error: anyhow::Error| format!("{error:#}");
+        check("chain", &one, &other, |pem| {
+            let credential = credential(&write("odd", pem), &key_file).map_err(text)?;
+            Ok(credential.chain().to_vec())
+        });
+        check("key", &one, &key, |pem| {
+            credential(&chain_file, &write("odd", pem)).map(drop).map_err(text)
+        });
+        check("roots", &one, &other, |pem| {
+            roots(&write("odd", pem)).map(|roots| roots.fingerprint()).map_err(text)
+        });
+        let public = own.public_key_pem();
+        check("public keys", &one, &public, |pem| public_keys(&write("odd", pem)).map_err(text));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn concurrent_writers_leave_one_whole_file() {

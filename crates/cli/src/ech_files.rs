@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tercel::ech::{ConfigList, ConfigListError, Key, Keys, Retry, ServiceBinding};
-use tercel::pki_types::pem::{self, PemObject, SectionKind};
+use tercel::pki::{PemSection, pem_sections};
 use tercel::{Credential, ech::KeyError};
 
 use crate::credential_files::{display_name, read};
@@ -52,28 +52,31 @@ fn of_file(content: &[u8]) -> Result<Found> {
     if let Ok(configs) = ConfigList::parse(content) {
         return Ok(Found::configs(configs));
     }
-    let Ok(text) = std::str::from_utf8(content) else {
-        bail!("has neither text nor an ECHConfigList; `tercel ech generate` makes a valid file");
+    let text = std::str::from_utf8(content);
+    let sections = match pem_sections(content) {
+        Ok(sections) if sections.is_empty() => match text {
+            Ok(text) => return of_text(text),
+            Err(_) => bail!(
+                "has neither text nor an ECHConfigList; `tercel ech generate` makes a valid file"
+            ),
+        },
+        Ok(sections) => sections,
+        Err(error) => bail!(of_key(KeyError::Pem(error))),
     };
-    if !text.contains("-----BEGIN ") {
-        return of_text(text);
-    }
-    let sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(content);
-    let sections = sections.filter(|section| !matches!(section, Err(pem::Error::NoItemsFound)));
-    let sections = sections.collect::<Result<Vec<_>, _>>().map_err(|_| KeyError::Pem)?;
-    let has = |kind| sections.iter().filter(|(found, _)| *found == kind).count();
-    if has(SectionKind::PrivateKey) > 0 {
+    let has = |label| sections.iter().filter(|section| section.label() == label).count();
+    if has("PRIVATE KEY") > 0 {
         let key = Key::from_pem(content).map_err(|error| anyhow!(of_key(error)))?;
         return Ok(Found { has_key: true, ..Found::configs(key.config()) });
     }
-    let lists = has(SectionKind::EchConfigList);
+    let lists = has("ECHCONFIG");
     ensure!(
         lists == 1,
         "has {lists} sections ECHCONFIG, not one; `tercel ech generate` makes a valid file"
     );
-    let list = sections.iter().find(|(kind, _)| *kind == SectionKind::EchConfigList);
-    let list = list.map(|(_, bytes)| &bytes[..]).unwrap_or_default();
-    Ok(Found::configs(ConfigList::parse(list)?))
+    let list = sections.iter().find(|section| section.label() == "ECHCONFIG");
+    let list = list.map_or(Ok(Vec::new()), PemSection::decode);
+    let list = list.map_err(|error| anyhow!(of_key(KeyError::Pem(error))))?;
+    Ok(Found::configs(ConfigList::parse(&list)?))
 }
 
 /// What is wrong with a key, and what to do.
@@ -167,6 +170,7 @@ fn has_name(credential: &Credential, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pem_cases::check;
 
     fn problem(content: &[u8]) -> String {
         format!("{:#}", of_file(content).unwrap_err())
@@ -210,7 +214,7 @@ mod tests {
             (b"1 . ech=?", "the parameter ech has a malformed value"),
             (private.as_bytes(), "does not have exactly one section PRIVATE KEY"),
             (public.repeat(2).as_bytes(), "has 2 sections ECHCONFIG, not one"),
-            (public.replace("END", "EMD").as_bytes(), "PEM"),
+            (public.replace("END", "EMD").as_bytes(), "has no end line of its label"),
         ] {
             let found = problem(content);
             assert!(found.contains(expected), "{found}");
@@ -221,6 +225,16 @@ mod tests {
             format!("{:#}", find(".").unwrap_err()),
             ". is a directory; name one of its files"
         );
+    }
+
+    /// RFC 7468 2, 3, RFC 9934 3
+    #[test]
+    fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+        let pem = Key::generate("cover.example", 64).unwrap().to_pem().unwrap();
+        let (private, public) = pem.split_at(pem.find("-----BEGIN ECHCONFIG").unwrap());
+        check("ECH", private, public, |pem| {
+            of_file(pem).map(|found| found.configs).map_err(|error| format!("{error:#}"))
+        });
     }
 
     /// RFC 9525 6.3

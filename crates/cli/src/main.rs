@@ -49,6 +49,9 @@ mod load;
 mod negotiated;
 mod options;
 mod output;
+#[cfg(test)]
+#[path = "../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 #[cfg(unix)]
 mod proxy;
 mod psk;

@@ -113,7 +113,11 @@ fn serve(options: &Options) -> Result<()> {
         None => Config::from_options(&options.command_line_options())?,
     };
     if options.check {
-        for warning in tercel_proxy::check(&config)? {
+        let (warnings, contents) = tercel_proxy::check_files(&config)?;
+        for line in contents {
+            print_line(format_args!("{line}"));
+        }
+        for warning in warnings {
             warn(format_args!("{warning}"));
         }
         print_line(format_args!("configuration is valid"));

@@ -1,9 +1,11 @@
 //! The address of a server, and TCP connections to it.
 //!
 //! One parser serves every subcommand: it takes a host, `HOST:PORT`, `[IPV6]`, `[IPV6]:PORT`, an
-//! IPv6 address, or a URL. A host that ends with a dot is resolved as it is; [`crate::client`]
-//! removes the dot from the name that is sent and verified.
+//! IPv6 address, or a URL. A host that ends with a dot is resolved as it is, and an IPv6 address
+//! with its zone; [`crate::client`] removes both from the name that is sent and verified. A host in
+//! another script than ASCII becomes the name that DNS knows (IDNA).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -66,7 +68,14 @@ impl FromStr for Address {
             Some(b'?') => Some(format!("/{path}")),
             Some(_) => Some(path.to_owned()),
         };
-        Ok(Self { host: host.to_owned(), port, scheme, path })
+        // In a URL, the percent sign of a zone may be encoded. RFC 6874 2
+        let host = match host.split_once("%25") {
+            Some((address, zone)) if scheme.is_some() && is_ipv6(host) => {
+                format!("{address}%{zone}")
+            }
+            _ => ascii_host(host)?.into_owned(),
+        };
+        Ok(Self { host, port, scheme, path })
     }
 }
 
@@ -138,11 +147,8 @@ impl Address {
 
     /// The host and the port, if one was given: the value of the Host field. RFC 9112 3.2
     pub(crate) fn authority(&self) -> String {
-        let host = match self.host.split_once('%') {
-            // The zone of an address has no meaning to the server. RFC 4007 11.2
-            Some((address, _zone)) => address,
-            None => &self.host,
-        };
+        // The zone of an address has no meaning to the server. RFC 4007 11.2
+        let host = without_zone(&self.host);
         let host = match host.contains(':') {
             true => format!("[{host}]"),
             false => host.to_owned(),
@@ -206,7 +212,24 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
 
 /// Whether this is an IPv6 address, with or without a zone. RFC 4007 11
 fn is_ipv6(text: &str) -> bool {
-    text.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+    without_zone(text).parse::<Ipv6Addr>().is_ok()
+}
+
+/// An IPv6 address without its zone; any other host as it is. RFC 4007 11
+pub(crate) fn without_zone(host: &str) -> &str {
+    match host.split_once('%') {
+        Some((address, _zone)) if address.parse::<Ipv6Addr>().is_ok() => address,
+        _ => host,
+    }
+}
+
+/// A host in the form of DNS: a name in another script is converted. RFC 5891 4
+pub(crate) fn ascii_host(host: &str) -> Result<Cow<'_, str>, String> {
+    if host.is_ascii() {
+        return Ok(Cow::Borrowed(host));
+    }
+    let converted = idna::domain_to_ascii(host);
+    converted.map(Cow::Owned).map_err(|_| format!("`{host}` is not an internationalized name"))
 }
 
 impl Target {
@@ -262,7 +285,7 @@ mod tests {
         (target.host, target.port, address.authority(), address.request_target().to_owned())
     }
 
-    /// RFC 4007 11, 11.2
+    /// RFC 4007 11, 11.2, RFC 5891 4, RFC 6874 2
     #[test]
     fn servers_of_every_form() {
         for (text, host, port, authority) in [
@@ -276,6 +299,11 @@ mod tests {
             ("[::1]", "::1", 443, "[::1]"),
             ("[::1]:8443", "::1", 8443, "[::1]:8443"),
             ("fe80::1%eth0", "fe80::1%eth0", 443, "[fe80::1]"),
+            ("[fe80::1%eth0]:1", "fe80::1%eth0", 1, "[fe80::1]:1"),
+            ("https://[fe80::1%eth0]/", "fe80::1%eth0", 443, "[fe80::1]"),
+            ("https://[fe80::1%25eth0]/", "fe80::1%eth0", 443, "[fe80::1]"),
+            ("b\u{fc}cher.example:1", "xn--bcher-kva.example", 1, "xn--bcher-kva.example:1"),
+            ("https://B\u{dc}CHER.example/", "xn--bcher-kva.example", 443, "xn--bcher-kva.example"),
         ] {
             let expected = (host.to_owned(), port, authority.to_owned(), "/".to_owned());
             assert_eq!(parts(text), expected, "{text}");
@@ -324,6 +352,7 @@ mod tests {
             ("a:b", "from 1 to 65535"),
             ("a:", "from 1 to 65535"),
             ("http://a/", "`http` is not a scheme"),
+            ("xn--\u{fc}.example", "not an internationalized name"),
             ("https://user:secret@a/", "user name"),
             ("https://user@a/", "user name"),
             ("a:1/b c", "percent-encoded"),

@@ -17,6 +17,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use crate::algorithm::HashAlgorithm;
+use crate::backend::self_tests::{Tested, note_failure};
 use crate::hash::Hash;
 
 /// Test seam. Runs `action` with the thread's randomness drawn from `seed`, then restores the
@@ -43,6 +44,12 @@ pub fn seed(seed: u64) {
 /// Test seam. Draws the thread's randomness from the system again.
 pub fn unseed() {
     SOURCE.replace(None);
+}
+
+/// Test seam. Makes the self-test of the RSA kernel count as failed in this process. The kernel is
+/// not turned off.
+pub fn fail_self_test() {
+    note_failure(Tested::Rsa2048);
 }
 
 /// Fills `out` from the thread's source, if it has one.

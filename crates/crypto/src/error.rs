@@ -40,3 +40,46 @@ impl fmt::Display for CryptoError {
 }
 
 impl core::error::Error for CryptoError {}
+
+/// The reason why a PKCS#12 file cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pkcs12Error {
+    /// The MAC does not verify: the password is wrong, or the file was modified.
+    WrongPassword,
+    /// The file is not PKCS#12, or is incomplete.
+    Malformed,
+    /// The file has no MAC, so that nothing shows whether it was modified.
+    NoMac,
+    /// The file has several private keys.
+    SeveralKeys,
+    /// The file uses an algorithm that is not supported.
+    Unsupported,
+    /// The private key cannot be used.
+    Key(CryptoError),
+    /// AWS-LC failed for an internal reason, such as a lack of memory.
+    Internal,
+}
+
+impl fmt::Display for Pkcs12Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WrongPassword => "the password is wrong, or the file was modified",
+            Self::Malformed => "the file is malformed",
+            Self::NoMac => "the file has no MAC",
+            Self::SeveralKeys => "the file contains several private keys",
+            Self::Unsupported => "the file uses an algorithm that is not supported",
+            Self::Key(error) => return write!(f, "the private key cannot be used: {error}"),
+            Self::Internal => return CryptoError::Internal.fmt(f),
+        })
+    }
+}
+
+impl core::error::Error for Pkcs12Error {}
+
+/// Errors that have nothing to do with the file.
+impl From<CryptoError> for Pkcs12Error {
+    fn from(_: CryptoError) -> Self {
+        Self::Internal
+    }
+}

@@ -10,6 +10,7 @@
 //! | encrypt other messages | [`AeadKey`] in `aead.rs`; [`RandomNonceKey`] |
 //! | protect headers of QUIC packets | [`HeaderProtectionKey`] in `header_protection.rs` |
 //! | hash a transcript | [`struct@Hash`] in `hash.rs` |
+//! | identify a configuration by its parts | [`PartsHash`] |
 //! | identify keys and issuers as in OCSP | [`sha1_name`] in `hash.rs` |
 //! | derive secrets, TLS 1.3 | [`Prk`] in `hkdf.rs`, over [`HmacKey`] in `hmac.rs` |
 //! | compute independent MACs | [`mac_batch`] in `batch.rs`, over `backend/lanes` |
@@ -83,6 +84,7 @@ mod key_exchange;
 mod key_parts;
 pub mod lock;
 mod memory;
+mod parts_hash;
 mod pkcs12;
 mod prf;
 mod public_key;
@@ -102,9 +104,10 @@ pub use backend::kernels::{
 };
 pub use backend::lanes::HashLanes;
 pub use backend::secret::{Secret, SecretBytes, SharedSecret, ShortSecret};
+pub use backend::self_tests::self_tests;
 pub use backend::wiped_future::WipedFuture;
 pub use batch::{Mac, hash_lanes, mac_batch, use_hash_lanes};
-pub use error::CryptoError;
+pub use error::{CryptoError, Pkcs12Error};
 pub use fips::{FipsModule, fips_module};
 pub use hash::{Digest, Hash, sha1_name};
 pub use header_protection::HeaderProtectionKey;
@@ -114,6 +117,7 @@ pub use hpke::{HpkeKey, HpkeRecipient, HpkeSender, HpkeSuite};
 pub use interleaved_hash::InterleavedHash;
 pub use key_exchange::{KeyExchange, KeyExchangeAlgorithm};
 pub use memory::{constant_time_eq, wipe};
+pub use parts_hash::PartsHash;
 pub use pkcs12::Pkcs12;
 pub use prf::{PrfRun, Tls12Prf};
 pub use public_key::PublicKey;

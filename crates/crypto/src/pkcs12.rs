@@ -1,9 +1,10 @@
 //! PKCS#12 files: a private key and certificates, protected by a password. RFC 7292
 
+use core::fmt;
 use std::ffi::CString;
 
 use crate::backend::pkcs12;
-use crate::error::CryptoError;
+use crate::error::Pkcs12Error;
 use crate::memory::wipe;
 use crate::signing_key::SigningKey;
 
@@ -21,22 +22,21 @@ impl Pkcs12 {
     ///
     /// # Errors
     ///
-    /// [`CryptoError::Rejected`] for a wrong password or a modified file,
-    /// [`CryptoError::InvalidKey`] for a malformed file, one without a MAC, one with several
-    /// keys, or one that uses an unknown algorithm.
-    pub fn open(file: &[u8], password: &str) -> Result<Self, CryptoError> {
-        let password = CString::new(password).map_err(|_| CryptoError::Rejected)?;
+    /// The reason why the file cannot be opened.
+    pub fn open(file: &[u8], password: &str) -> Result<Self, Pkcs12Error> {
+        let password = CString::new(password).map_err(|_| Pkcs12Error::WrongPassword)?;
         let contents = pkcs12::open(file, &password);
         wipe(&mut password.into_bytes());
         let contents = contents?;
-        let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose()?;
+        let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose();
+        let key = key.map_err(Pkcs12Error::Key)?;
         Ok(Self { key, certificates: contents.certificates })
     }
 }
 
 /// Omits the contents.
-impl core::fmt::Debug for Pkcs12 {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Pkcs12 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pkcs12")
             .field("key", &self.key.is_some())
             .field("certificates", &self.certificates.len())

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tercel_crypto::{CryptoError, Pkcs12, SigningKey};
+use tercel_crypto::{Pkcs12, Pkcs12Error, SigningKey};
 
 /// Forms of encryption: the default of OpenSSL 3 (PBES2 with AES), the default of older versions
 /// (3DES and RC2-40), other ciphers of PBES2 (RFC 8018 6.2), RC4, and certificates in the clear.
@@ -71,14 +71,18 @@ fn a_wrong_password_and_a_changed_file_are_rejected() {
     for form in FORMS {
         let mut file = export(&folder, "right", &[&ALL, form].concat());
         for wrong in ["wrong", "", "right\0"] {
-            assert_eq!(Pkcs12::open(&file, wrong).unwrap_err(), CryptoError::Rejected, "{form:?}");
+            assert_eq!(
+                Pkcs12::open(&file, wrong).unwrap_err(),
+                Pkcs12Error::WrongPassword,
+                "{form:?}"
+            );
         }
         let middle = file.len() / 2;
         file[middle] ^= 1;
         assert!(Pkcs12::open(&file, "right").is_err(), "{form:?}");
         file[middle] ^= 1;
         file.truncate(file.len() - 1);
-        assert_eq!(Pkcs12::open(&file, "right").unwrap_err(), CryptoError::InvalidKey, "{form:?}");
+        assert_eq!(Pkcs12::open(&file, "right").unwrap_err(), Pkcs12Error::Malformed, "{form:?}");
     }
 }
 
@@ -98,6 +102,6 @@ fn a_file_may_contain_no_key() {
 #[test]
 fn other_bytes_are_malformed() {
     for bytes in [&b""[..], b"no file", &[0x30, 0x80], &[0x30; 64]] {
-        assert_eq!(Pkcs12::open(bytes, "").unwrap_err(), CryptoError::InvalidKey);
+        assert_eq!(Pkcs12::open(bytes, "").unwrap_err(), Pkcs12Error::Malformed);
     }
 }

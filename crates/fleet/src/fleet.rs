@@ -122,8 +122,9 @@ impl Fleet {
         if let Some(removal_queue) = &node.removal_queue {
             builder = builder.forget_session(Arc::new(removal_queue.clone()));
         }
-        if node.guard.is_some() {
+        if let Some(guard) = &node.guard {
             builder = builder.early_data(node.early_data, Policy::Ask);
+            builder = builder.replay_guard_id(guard.id());
             builder = builder.freshness_window(node.freshness_window);
         }
         if let Some(keys) = self.ech_keys() {
@@ -136,7 +137,7 @@ impl Fleet {
     #[must_use]
     pub fn answers(&self, mut answers: Answers) -> Answers {
         if self.0.sessions.is_some() {
-            let (find_fleet, keep_fleet) = (self.clone(), self.clone());
+            let (find_fleet, claim_fleet, keep_fleet) = (self.clone(), self.clone(), self.clone());
             answers = answers
                 .find_session(move |question| {
                     let fleet = find_fleet.clone();
@@ -144,6 +145,15 @@ impl Fleet {
                         match &fleet.0.sessions {
                             Some(sessions) => sessions.find(question).await,
                             None => None,
+                        }
+                    }
+                })
+                .claim_session(move |question| {
+                    let fleet = claim_fleet.clone();
+                    async move {
+                        match &fleet.0.sessions {
+                            Some(sessions) => sessions.claim(question).await,
+                            None => false,
                         }
                     }
                 })

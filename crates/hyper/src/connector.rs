@@ -18,10 +18,9 @@ use hyper_util::rt::TokioIo;
 use tercel_tokio::Connector;
 #[cfg(feature = "ech")]
 use tercel_tokio::TlsStream;
-use tercel_tokio::tercel::ClientConfig;
 #[cfg(feature = "ech")]
 use tercel_tokio::tercel::ech::Offer;
-use tercel_tokio::tercel::pki_types::ServerName;
+use tercel_tokio::tercel::{ClientConfig, ServerName};
 use tower_service::Service;
 
 use crate::connector_stream::MaybeHttpsStream;

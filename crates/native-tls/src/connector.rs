@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::result;
 use std::sync::Arc;
 
 use tercel::certificates::{AcceptAnyPeer, PeerIdentity, VerifyPeer};
-use tercel::pki::{self, ChainVerifier, Refusal, RefusalReason, Roots, RootsError, Usage};
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Handshake, Policy};
+use tercel::pki::{ChainVerifier, Refusal, RefusalReason, Usage};
+use tercel::{ClientConfig, Handshake, Policy, ServerName};
 
 use crate::certificate::Certificate;
 use crate::error::{Error, Kind, Result};
@@ -54,8 +53,8 @@ impl TlsConnectorBuilder {
         self
     }
 
-    /// Adds a trusted certificate to those of the operating system: an authority, or a server's
-    /// self-signed certificate, which is trusted only as itself. Others have no effect.
+    /// Adds a trusted certificate to those of the operating system: an authority's, or a server's,
+    /// which is trusted only as itself.
     pub fn add_root_certificate(&mut self, certificate: Certificate) -> &mut Self {
         self.roots.push(certificate);
         self
@@ -150,26 +149,11 @@ impl TlsConnectorBuilder {
         // Without authorities of the system, those that are added may suffice.
         let built_in = if self.built_in_roots { system_roots() } else { None };
         let mut roots = built_in.unwrap_or_default();
-        let mut pins = Vec::new();
         for Certificate(certificate) in &self.roots {
-            let mut one = Roots::new();
-            match one.add_der(certificate) {
-                Ok(()) => Arc::make_mut(&mut roots).add_der(certificate).map_err(Kind::Root)?,
-                // As with OpenSSL, the certificate is accepted and has no effect.
-                Err(RootsError::NotAuthority(_)) => continue,
-                Err(error) => return Err(Kind::Root(error).into()),
-            }
-            // An authority's self-signed certificate may be the server's own, which is no path's
-            // end.
-            let issuer = pki::issuer(certificate).map_err(Kind::Certificate)?;
-            if one.subjects().any(|subject| subject == issuer) {
-                pins.push(certificate.clone());
-            }
+            Arc::make_mut(&mut roots).add_der(certificate).map_err(Kind::Root)?;
         }
-        let builder = ChainVerifier::builder(roots);
-        let builder = pins.into_iter().fold(builder, pki::ChainVerifierBuilder::pin);
         Ok(Arc::new(Verifier {
-            chains: builder.build().ok(),
+            chains: ChainVerifier::builder(roots).build().ok(),
             verify_name: !self.accept_invalid_hostnames,
         }))
     }
@@ -247,7 +231,7 @@ impl TlsConnector {
             Ok(name) => Ok(name.to_owned()),
             Err(_) if name_is_verified => Err(Error::from(Kind::Domain(domain.to_owned()))),
             // A name that is not verified may be anything. An IP address is not sent.
-            Err(_) => Ok(ServerName::IpAddress(IpAddr::V4(Ipv4Addr::UNSPECIFIED).into())),
+            Err(_) => Ok(ServerName::IpAddress(Ipv4Addr::UNSPECIFIED.into())),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{error, fmt, io};
 use tercel::certificates::CredentialError;
 use tercel::error::ConfigError;
 use tercel::pki::{PemError, Refusal, RefusalReason, RootsError};
-use tercel_crypto::CryptoError;
+use tercel_crypto::Pkcs12Error;
 
 use crate::protocol::Protocol;
 
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Certificate(RefusalReason),
     Root(RootsError),
     Pem(PemError),
-    Pkcs12(CryptoError),
+    Pkcs12(Pkcs12Error),
     /// The file contains no private key.
     Pkcs12WithoutKey,
     /// No certificate in the file is for its private key.
@@ -93,13 +93,7 @@ impl fmt::Display for Error {
             Kind::Certificate(reason) => write!(f, "the certificate cannot be parsed: {reason}"),
             Kind::Root(error) => write!(f, "add_root_certificate: {error}"),
             Kind::Pem(error) => error.fmt(f),
-            Kind::Pkcs12(CryptoError::Rejected) => {
-                f.write_str("PKCS#12: the password is wrong, or the file was modified")
-            }
-            Kind::Pkcs12(_) => f.write_str(
-                "PKCS#12: the file is malformed, has no MAC, has several private keys, \
-                 or uses an algorithm that is not supported",
-            ),
+            Kind::Pkcs12(error) => write!(f, "PKCS#12: {error}"),
             Kind::Pkcs12WithoutKey => f.write_str("PKCS#12: the file contains no private key"),
             Kind::Pkcs12WithoutCertificate => {
                 f.write_str("PKCS#12: the file contains no certificate for its private key")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tercel::Credential;
+use tercel::certificates::CredentialError;
 use tercel::pki;
 use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::{Pkcs12, SigningKey};
@@ -57,12 +58,14 @@ impl Identity {
     /// not match the first certificate.
     pub fn from_pkcs8(pem: &[u8], key: &[u8]) -> Result<Self> {
         let chain = pki::load_certs_pem(pem).map_err(Kind::Pem)?;
-        let PrivateKeyDer::Pkcs8(key) = pki::load_key_pem(key).map_err(Kind::Pem)? else {
+        let key = pki::load_key_pem(key).map_err(Kind::Pem)?;
+        if !matches!(key, PrivateKeyDer::Pkcs8(_)) {
             return Err(Kind::NotPkcs8.into());
-        };
-        let key = SigningKey::from_der(key.secret_pkcs8_der());
-        let key = key.map_err(|_| tercel::certificates::CredentialError::BadKey);
-        Self::new(chain, key.map_err(Kind::Credential)?)
+        }
+        // The certificate may be the reason why a key is not supported.
+        Credential::new(chain.clone(), &key).map_err(Kind::Credential)?;
+        let key = SigningKey::from_der(key.secret_der());
+        Self::new(chain, key.map_err(|_| Kind::Credential(CredentialError::BadKey))?)
     }
 
     fn new(chain: Vec<CertificateDer<'static>>, key: SigningKey) -> Result<Self> {

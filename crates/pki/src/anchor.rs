@@ -6,9 +6,9 @@
 
 use std::fmt;
 
-use pki_types::UnixTime;
+use pki_types::{CertificateDer, UnixTime};
 
-use crate::certificate::{Certificate, KeyPurposes, Usage};
+use crate::certificate::{Certificate, KeyPurposes, Usage, has_named_curve};
 use crate::der::Malformed;
 use crate::reason::RefusalReason;
 
@@ -27,9 +27,8 @@ pub(crate) struct AnchorLimits {
 impl AnchorLimits {
     /// Reads the restrictions of an authority's certificate. The inner error is the reason why the
     /// certificate is no authority's.
-    pub(crate) fn of(
-        certificate: &Certificate<'_>,
-    ) -> Result<Result<Self, NotAuthority>, Malformed> {
+    pub(crate) fn of(der: &CertificateDer<'_>) -> Result<Result<Self, NotAuthority>, Malformed> {
+        let certificate = Certificate::parse(der)?;
         let (is_ca, path_length) = certificate.basic_constraints()?;
         // RFC 5280 4.2.1.9: without the CA bit, the key must not verify certificates.
         if !is_ca {
@@ -39,11 +38,15 @@ impl AnchorLimits {
         if !certificate.may_certify()? {
             return Ok(Err(NotAuthority::NoKeyCertSign));
         }
+        // RFC 5280 4.2
+        if certificate.has_unknown_critical_extension() {
+            return Ok(Err(NotAuthority::UnknownCriticalExtension));
+        }
         let purposes = certificate.key_purposes()?;
         if !purposes.allow(Usage::Server) && !purposes.allow(Usage::Client) {
             return Ok(Err(NotAuthority::OtherPurpose));
         }
-        if !certificate.has_named_curve()? {
+        if !has_named_curve(der)? {
             return Ok(Err(NotAuthority::ExplicitCurve));
         }
         let validity = Some((certificate.not_before, certificate.not_after));
@@ -94,6 +97,8 @@ pub enum NotAuthority {
     NoKeyCertSign,
     /// Its extendedKeyUsage allows neither servers nor clients. RFC 5280 4.2.1.12
     OtherPurpose,
+    /// It has a critical extension that is unknown. RFC 5280 4.2
+    UnknownCriticalExtension,
     /// Its key has explicit curve parameters, which are prohibited. RFC 5480 2.1.1
     ExplicitCurve,
 }
@@ -104,6 +109,7 @@ impl fmt::Display for NotAuthority {
             Self::EndEntity => "the certificate is a server's or client's, not an authority's",
             Self::NoKeyCertSign => "the key usage does not allow signing certificates",
             Self::OtherPurpose => "the extended key usage allows neither servers nor clients",
+            Self::UnknownCriticalExtension => "a critical extension is unknown",
             Self::ExplicitCurve => "the key has explicit curve parameters, which are prohibited",
         })
     }
@@ -117,14 +123,21 @@ pub struct NotAnAnchor {
     pub subject: String,
     /// The reason.
     pub reason: NotAuthority,
-    /// Whether the certificate is trusted as itself, see
-    /// [`Roots::add_der`](crate::Roots::add_der). If not, it was left out.
+    /// Whether the certificate is trusted as itself, because the caller gave it. If not, it was
+    /// left out of the system's store. See [`Roots::add_der`](crate::Roots::add_der).
     pub is_pinned: bool,
+}
+
+impl NotAnAnchor {
+    /// The subject as it is shown.
+    pub(crate) fn shown(&self) -> &str {
+        if self.subject.is_empty() { "(no subject)" } else { &self.subject }
+    }
 }
 
 impl fmt::Display for NotAnAnchor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let subject = if self.subject.is_empty() { "(no subject)" } else { &self.subject };
+        let subject = self.shown();
         let result = if self.is_pinned { "trusted only as itself" } else { "left out" };
         write!(f, "{subject} is {result}: {}", self.reason)
     }

@@ -95,9 +95,11 @@ fn begins_with_version_3(length_and_content: &[u8]) -> bool {
     length_and_content.get(length_bytes..).is_some_and(|rest| rest.starts_with(&[0x02, 0x01, 0x03]))
 }
 
-impl fmt::Display for FileContent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl FileContent {
+    /// The name with its article, such as "a certificate".
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Empty => "nothing",
             Self::Certificate => "a certificate",
             Self::PrivateKey => "a private key",
@@ -113,7 +115,13 @@ impl fmt::Display for FileContent {
             Self::JavaKeyStore => "a Java key store",
             Self::Text => "text without a PEM section",
             Self::Binary => "binary data",
-        })
+        }
+    }
+}
+
+impl fmt::Display for FileContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

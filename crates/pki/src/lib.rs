@@ -14,20 +14,23 @@
 //! | verify a chain | [`ChainVerifier`], built by [`ChainVerifierBuilder`] |
 //! | check revocation lists | [`RevocationPolicy`] |
 //! | check stapled OCSP responses | [`OcspPolicy`] |
-//! | diagnose a refusal | [`Refusal`], [`RefusalReason`] |
+//! | diagnose a refusal | [`Refusal`], [`RefusalReason`], [`ChainEnd`] |
 //! | verify a signature by the leaf's key | [`end_entity_public_key`] |
 //! | choose signature algorithms for certificates | [`CertificateAlgorithm`] |
 //! | list the signature algorithms of a chain | [`signature_algorithms`] |
 //! | print a certificate | [`CertificateSummary`], [`ReadableTime`] |
-//! | read PEM files | [`load_certs_pem`], [`load_key_pem`] |
+//! | read PEM files | [`load_certs_pem`], [`load_key_pem`], [`load_public_keys_pem`] |
+//! | read other sections of PEM files | [`pem_sections`] |
+//! | say what a PEM file contains | [`PemContents`] |
 //! | say what a wrong file contains | [`FileContent`] |
+//! | name a server | [`ServerName`] |
 //!
 //! # Example
 //!
 //! ```
 //! use std::sync::Arc;
-//! use pki_types::{CertificateDer, ServerName, UnixTime};
-//! use tercel_pki::{ChainVerifier, Refusal, Roots, Trust, Usage};
+//! use pki_types::{CertificateDer, UnixTime};
+//! use tercel_pki::{ChainVerifier, Refusal, Roots, ServerName, Trust, Usage};
 //!
 //! fn check(
 //!     chain: &[CertificateDer<'_>],
@@ -47,6 +50,7 @@
 mod algorithms;
 mod anchor;
 mod certificate;
+mod chain_end;
 mod der;
 mod file_content;
 mod ocsp;
@@ -55,6 +59,9 @@ mod reason;
 mod refusal;
 mod revocation;
 mod roots;
+mod server_name;
+#[cfg(feature = "native-roots")]
+mod system_store;
 mod time;
 mod verifier;
 
@@ -62,12 +69,16 @@ pub use algorithms::CertificateAlgorithm;
 pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
     CertificateSummary, Usage, common_name, dns_names, email_names, end_entity_public_key,
-    is_authority, issuer, not_after, signature_algorithms, spiffe_id, subject_names,
-    subject_public_key_info, tls_server_end_point, uri_names,
+    has_malformed_validity, is_authority, issuer, not_after, signature_algorithms, spiffe_id,
+    subject_names, subject_public_key_info, tls_server_end_point, uri_names,
 };
+pub use chain_end::{ChainEnd, NearestAnchor};
 pub use file_content::FileContent;
 pub use ocsp::OcspPolicy;
-pub use pem::{PemError, load_certs_pem, load_key_pem};
+pub use pem::{
+    PemContents, PemError, PemSection, PemUse, load_certs_pem, load_key_pem, load_public_keys_pem,
+    pem_sections,
+};
 pub use reason::RefusalReason;
 pub use refusal::Refusal;
 pub use revocation::{RevocationPolicy, UnreadableCrl};
@@ -75,6 +86,7 @@ pub use revocation::{RevocationPolicy, UnreadableCrl};
 #[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 pub use roots::NativeRoots;
 pub use roots::{Roots, RootsError};
+pub use server_name::{DnsName, InvalidServerName, ServerName};
 pub use time::ReadableTime;
 pub use verifier::{ChainVerifier, ChainVerifierBuilder, NoTrustConfigured, Staple, Trust};
 

@@ -6,10 +6,12 @@
 
 use std::fmt;
 
-use pki_types::{CertificateDer, ServerName, UnixTime};
+use pki_types::{CertificateDer, UnixTime};
 
 use crate::certificate::{Certificate, escape_untrusted};
+use crate::chain_end::ChainEnd;
 use crate::reason::RefusalReason;
+use crate::server_name::ServerName;
 use crate::time::ReadableTime;
 
 /// A refused chain with the reason, for diagnosis. Its `Display` is one line.
@@ -27,6 +29,8 @@ pub struct Refusal {
     /// The position in the chain of the certificate at fault, 0 for the leaf, if the reason is
     /// about one certificate.
     pub position: Option<usize>,
+    /// Where the chain ended, if no trust anchor issued it.
+    pub chain_end: Option<ChainEnd>,
     /// The time of verification.
     pub time: UnixTime,
     /// The explanation of an application's verifier, printed at the end with control characters
@@ -54,6 +58,7 @@ impl Refusal {
             names,
             requested_name: requested_name.map(ServerName::to_owned),
             position: position(reason, chain),
+            chain_end: None,
             time,
             explanation: None,
         }
@@ -78,6 +83,9 @@ impl fmt::Display for Refusal {
             }
             _ => write!(f, "{}", self.reason)?,
         }
+        if let Some(detail) = self.detail() {
+            write!(f, ": {detail}")?;
+        }
         if let RefusalReason::Expired { .. }
         | RefusalReason::NotYetValid { .. }
         | RefusalReason::AuthorityExpired { .. }
@@ -86,6 +94,9 @@ impl fmt::Display for Refusal {
         | RefusalReason::StapleNotYetValid { .. } = self.reason
         {
             write!(f, "; it is {} now", ReadableTime(self.time))?;
+        }
+        if let Some(end) = &self.chain_end {
+            write!(f, "{end}")?;
         }
         match &self.explanation {
             // The explanation may quote text from the peer.
@@ -106,6 +117,7 @@ impl fmt::Debug for Refusal {
             .field("names", &self.names)
             .field("requested_name", &self.requested_name)
             .field("position", &self.position)
+            .field("chain_end", &self.chain_end)
             .field("time", &self.time)
             .field("explanation", &self.explanation)
             .finish()
@@ -113,10 +125,35 @@ impl fmt::Debug for Refusal {
 }
 
 impl Refusal {
+    /// The name of what is not supported.
+    fn detail(&self) -> Option<String> {
+        let mut certificates = self.chain.iter().filter_map(|der| Certificate::parse(der).ok());
+        match self.reason {
+            RefusalReason::UnsupportedCriticalExtension => {
+                certificates.find_map(|certificate| certificate.unsupported_extension())
+            }
+            RefusalReason::UnsupportedNameConstraint => {
+                let leaf = Certificate::parse(self.chain.first()?).ok()?;
+                let form = certificates.find_map(|issuer| {
+                    leaf.unsupported_form(issuer.name_constraints().ok().flatten()?)
+                });
+                form.map(|form| format!("the form {form} is not supported"))
+            }
+            _ => None,
+        }
+    }
+
     fn write_names(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.requested_name {
             Some(name) => write!(f, "the certificate is not valid for {}", name.to_str())?,
             None => write!(f, "{}", self.reason)?,
+        }
+        if let Some(ServerName::IpAddress(address)) = &self.requested_name {
+            // Had it been an iPAddress, the certificate would be valid for it.
+            let text = address.to_string();
+            if self.names.contains(&text) {
+                return f.write_str("; it has this address as a DNS name, which is not accepted");
+            }
         }
         let Some((first, others)) = self.names.split_first() else {
             return f.write_str("; it has no DNS name and no IP address");
@@ -138,12 +175,21 @@ fn position(reason: RefusalReason, chain: &[CertificateDer<'_>]) -> Option<usize
     let at_fault = |certificate: &Certificate<'_>| match reason {
         RefusalReason::Expired { not_after } => certificate.not_after == not_after,
         RefusalReason::NotYetValid { not_before } => certificate.not_before == not_before,
+        RefusalReason::UnsupportedCriticalExtension => {
+            certificate.unsupported_extension().is_some()
+        }
         _ => false,
     };
+    if reason == RefusalReason::CertificateTooLarge {
+        return chain.iter().position(|der| der.len() > MAX_CERTIFICATE_LENGTH);
+    }
     chain
         .iter()
         .position(|der| Certificate::parse(der).is_ok_and(|certificate| at_fault(&certificate)))
 }
+
+/// The maximum length of a certificate's content that path building reads.
+pub(crate) const MAX_CERTIFICATE_LENGTH: usize = 0xffff;
 
 /// The maximum number of names in a message; a certificate may have hundreds.
 const MAX_NAMES_PRINTED: usize = 8;

@@ -5,20 +5,24 @@
 use std::fmt;
 
 use pki_types::{CertificateDer, TrustAnchor};
-use tercel_crypto::{Hash, HashAlgorithm};
+use tercel_crypto::PartsHash;
 
 use crate::anchor::{AnchorLimits, NotAnAnchor, NotAuthority};
 use crate::certificate::{Certificate, CertificateSummary, bad_encoding};
 use crate::der;
 use crate::pem::{PemError, load_certs_pem};
 use crate::reason::RefusalReason;
+#[cfg(feature = "native-roots")]
+use crate::system_store::Found;
 
 /// A set of trust anchors.
 ///
 /// An anchor keeps the restrictions that its certificate states: its extended key usages, its path
 /// length, its name constraints, and its validity (unless
-/// [`ignore_anchor_validity`](crate::ChainVerifierBuilder::ignore_anchor_validity) is set). A
-/// certificate that is not an authority's never becomes an anchor: see [`Roots::add_der`].
+/// [`ignore_anchor_validity`](crate::ChainVerifierBuilder::ignore_anchor_validity) is set). Each
+/// certificate is also trusted as itself (pinned): a peer that presents it is accepted, if its
+/// validity, its names and its usage permit. A certificate that is not an authority's never
+/// certifies others.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -35,7 +39,9 @@ pub struct Roots {
     anchors: Vec<TrustAnchor<'static>>,
     /// The restrictions of the anchor with the same index.
     limits: Vec<AnchorLimits>,
-    /// Self-issued certificates that are not authorities', trusted only as themselves.
+    /// The certificates of anchors. An anchor may have several, or none.
+    certificates: Vec<CertificateDer<'static>>,
+    /// Certificates that are not authorities', trusted only as themselves.
     leaves: Vec<CertificateDer<'static>>,
     not_anchors: Vec<NotAnAnchor>,
 }
@@ -50,38 +56,24 @@ impl Roots {
     /// Adds the authority of this certificate, with the restrictions that the certificate states.
     /// Its signature is not checked. RFC 5280 6.1.1, 6.2
     ///
-    /// A self-issued certificate that is not an authority's is pinned instead: a peer that presents
-    /// it is trusted, and its key certifies no other. Any other certificate that is not an
-    /// authority's is an error.
+    /// A certificate that is not an authority's is only pinned: a peer that presents it is trusted,
+    /// and its key certifies no other ([`Self::not_anchors`]).
     pub fn add_der(&mut self, certificate: &CertificateDer<'_>) -> Result<(), RootsError> {
         let kind = Kind::of(certificate)?;
-        if let Kind::Other(reason) = kind {
-            return Err(RootsError::NotAuthority(reason));
-        }
-        self.add(certificate, kind);
+        self.add(certificate, kind, Source::Caller);
         Ok(())
     }
 
-    /// Adds the certificates of a PEM file, and returns the number of those that are trusted: as
-    /// authorities, or pinned, see [`Self::add_der`]. The others are left out
-    /// ([`Self::not_anchors`]). If no certificate is trusted, or one of them cannot be parsed,
-    /// nothing is added.
+    /// Adds the certificates of a PEM file as [`Self::add_der`] does, and returns their number. If
+    /// one of them cannot be parsed, nothing is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<usize, RootsError> {
         let certificates = load_certs_pem(pem).map_err(RootsError::Pem)?;
         let kinds = certificates.iter().map(Kind::of).collect::<Result<Vec<_>, _>>()?;
-        let refusal = |kind: &Kind| match kind {
-            Kind::Other(reason) => Some(*reason),
-            _ => None,
-        };
-        let trusted = kinds.iter().filter(|kind| refusal(kind).is_none()).count();
-        if let (0, Some(reason)) = (trusted, kinds.first().and_then(refusal)) {
-            return Err(RootsError::NotAuthority(reason));
-        }
-        self.anchors.reserve(trusted);
+        self.anchors.reserve(certificates.len());
         for (certificate, kind) in certificates.iter().zip(kinds) {
-            self.add(certificate, kind);
+            self.add(certificate, kind, Source::Caller);
         }
-        Ok(trusted)
+        Ok(certificates.len())
     }
 
     /// Adds a parsed anchor without restrictions other than its name constraints, unless the set
@@ -90,21 +82,28 @@ impl Roots {
         self.add_anchor(anchor, AnchorLimits::default());
     }
 
-    fn add(&mut self, certificate: &CertificateDer<'_>, kind: Kind) {
-        let (reason, is_pinned) = match kind {
-            Kind::Anchor(anchor, limits) => return self.add_anchor(anchor, limits),
-            Kind::Leaf(reason) => (reason, true),
-            Kind::Other(reason) => (reason, false),
+    fn add(&mut self, certificate: &CertificateDer<'_>, kind: Kind, source: Source) {
+        let trusted = match (&kind, source) {
+            (Kind::Anchor(..), _) => Some(&mut self.certificates),
+            (Kind::Leaf(_), Source::Caller) => Some(&mut self.leaves),
+            // A system's store is not made for one program.
+            (Kind::Leaf(_), Source::System) => None,
         };
-        if is_pinned {
-            if self.leaves.iter().any(|known| known == certificate) {
+        let is_pinned = trusted.is_some();
+        if let Some(trusted) = trusted {
+            if trusted.iter().any(|known| known == certificate) {
                 return;
             }
-            self.leaves.push(certificate.clone().into_owned());
+            trusted.push(certificate.clone().into_owned());
         }
-        let subject = CertificateSummary::new(certificate).map(|summary| summary.subject);
-        let subject = subject.unwrap_or_default();
-        self.not_anchors.push(NotAnAnchor { subject, reason, is_pinned });
+        match kind {
+            Kind::Anchor(anchor, limits) => self.add_anchor(anchor, limits),
+            Kind::Leaf(reason) => {
+                let summary = CertificateSummary::new(certificate);
+                let subject = summary.map(|summary| summary.subject).unwrap_or_default();
+                self.not_anchors.push(NotAnAnchor { subject, reason, is_pinned });
+            }
+        }
     }
 
     fn add_anchor(&mut self, anchor: TrustAnchor<'static>, limits: AnchorLimits) {
@@ -120,7 +119,7 @@ impl Roots {
         }
     }
 
-    /// The number of trusted certificates: anchors, and pinned certificates.
+    /// The number of anchors, and of pinned certificates that are not anchors'.
     #[must_use]
     pub fn len(&self) -> usize {
         self.anchors.len().saturating_add(self.leaves.len())
@@ -139,15 +138,12 @@ impl Roots {
         &self.not_anchors
     }
 
-    /// A digest of the trusted certificates, in order: of the anchors' keys and restrictions, and
-    /// of the pinned certificates.
+    /// A digest of what is trusted, in order: the anchors' keys and restrictions, and the pinned
+    /// certificates.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hash = Hash::new(HashAlgorithm::Sha256);
-        let mut add = |part: &[u8]| {
-            hash.update(&part.len().to_be_bytes());
-            hash.update(part);
-        };
+        let mut hash = PartsHash::new();
+        let mut add = |part: &[u8]| hash.add(part);
         for (anchor, limits) in self.anchors.iter().zip(&self.limits) {
             let constraints = anchor.name_constraints.as_deref().unwrap_or_default();
             for part in [&*anchor.subject, &*anchor.subject_public_key_info, constraints] {
@@ -155,26 +151,33 @@ impl Roots {
             }
             add(&limits.encoded());
         }
-        add(b"pinned");
-        self.leaves.iter().for_each(|leaf| add(leaf));
-        hash.finish().first_chunk().copied().unwrap_or_default()
+        for pinned in [&self.leaves, &self.certificates] {
+            add(b"pinned");
+            pinned.iter().for_each(|certificate| add(certificate));
+        }
+        hash.finish()
     }
 
-    /// The distinguished names of the trusted certificates, each a whole DER `Name`, as in the
-    /// certificate_authorities extension.
+    /// The distinguished names of the anchors and of the issuers of other pinned certificates, each
+    /// a whole DER `Name`, as in the certificate_authorities extension.
     pub fn subjects(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let of_leaves = self.leaves.iter().filter_map(|leaf| Certificate::parse(leaf).ok());
         let subjects = self.anchors.iter().map(|anchor| der::sequence(&anchor.subject));
-        subjects.chain(of_leaves.map(|leaf| der::sequence(leaf.subject)))
+        subjects.chain(of_leaves.map(|leaf| der::sequence(leaf.issuer)))
     }
 
     pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
     }
 
-    /// Self-issued certificates that are trusted only as themselves.
-    pub(crate) fn leaves(&self) -> &[CertificateDer<'static>] {
-        &self.leaves
+    /// Whether a certificate that is not an authority's is trusted as itself.
+    pub(crate) fn has_leaves(&self) -> bool {
+        !self.leaves.is_empty()
+    }
+
+    /// Whether this certificate is trusted as itself.
+    pub(crate) fn is_pinned(&self, leaf: &CertificateDer<'_>) -> bool {
+        self.leaves.iter().chain(&self.certificates).any(|own| own == leaf)
     }
 
     /// The restrictions of an anchor of this set, which is found by its address. `None` for any
@@ -195,10 +198,16 @@ impl fmt::Debug for Roots {
 /// What a certificate is as a trusted one.
 enum Kind {
     Anchor(TrustAnchor<'static>, AnchorLimits),
-    /// A self-issued certificate that is not an authority's.
+    /// A certificate that is not an authority's.
     Leaf(NotAuthority),
-    /// Another certificate that is not an authority's.
-    Other(NotAuthority),
+}
+
+/// The origin of the trust in a certificate.
+#[derive(Clone, Copy)]
+enum Source {
+    Caller,
+    #[cfg_attr(not(feature = "native-roots"), expect(dead_code))]
+    System,
 }
 
 impl Kind {
@@ -206,11 +215,9 @@ impl Kind {
         let anchor = webpki::anchor_from_trusted_cert(certificate)
             .map_err(|error| RootsError::Certificate(error.into()))?;
         let malformed = |error| RootsError::Certificate(bad_encoding(error));
-        let parsed = Certificate::parse(certificate).map_err(malformed)?;
-        Ok(match AnchorLimits::of(&parsed).map_err(malformed)? {
+        Ok(match AnchorLimits::of(certificate).map_err(malformed)? {
             Ok(limits) => Self::Anchor(anchor.to_owned(), limits),
-            Err(reason) if parsed.subject == parsed.issuer => Self::Leaf(reason),
-            Err(reason) => Self::Other(reason),
+            Err(reason) => Self::Leaf(reason),
         })
     }
 }
@@ -232,27 +239,32 @@ impl Roots {
     /// The authorities that the operating system trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` are
     /// honoured.
     ///
-    /// System stores often have some unusual certificates. Those that cannot be parsed are counted
-    /// and skipped. Those that are not authorities' are left out and not pinned, because a system's
-    /// store is not made for one program: [`Roots::not_anchors`] lists them. An empty result is an
-    /// error.
+    /// System stores often have some unusual certificates. Those that cannot be read are skipped
+    /// ([`NativeRoots::problems`]). Those that are not authorities' are left out and not pinned,
+    /// because a system's store is not made for one program ([`Roots::not_anchors`]).
+    /// [`NativeRoots::left_out`] is a text about both. An empty result is an error.
     pub fn native() -> Result<NativeRoots, RootsError> {
-        let found = rustls_native_certs::load_native_certs();
-        let mut roots = Self::new();
-        let mut unreadable = found.errors.len();
-        for certificate in &found.certs {
-            match Kind::of(certificate) {
-                Ok(Kind::Leaf(reason)) => roots.add(certificate, Kind::Other(reason)),
-                Ok(kind) => roots.add(certificate, kind),
-                Err(_) => unreadable += 1,
+        Self::of_store(Found::of_system())
+    }
+
+    pub(crate) fn of_store(found: Found) -> Result<NativeRoots, RootsError> {
+        let (mut roots, mut problems) = (Self::new(), found.problems);
+        for certificate in found.certificates.into_iter().map(CertificateDer::from) {
+            match Kind::of(&certificate) {
+                Ok(kind) => roots.add(&certificate, kind, Source::System),
+                Err(error) => problems.push(error.to_string()),
             }
         }
         if roots.is_empty() {
             let first = roots.not_anchors.first();
             let reason = |one: &NotAnAnchor| RootsError::NotAuthority(one.reason);
-            return Err(first.map_or(RootsError::NothingFound, reason));
+            let nothing = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+                .into_iter()
+                .find(|variable| std::env::var_os(variable).is_some())
+                .map_or(RootsError::NothingFound, RootsError::NothingAt);
+            return Err(first.map_or(nothing, reason));
         }
-        Ok(NativeRoots { roots, unreadable })
+        Ok(NativeRoots { roots, problems })
     }
 }
 
@@ -263,8 +275,28 @@ impl Roots {
 pub struct NativeRoots {
     /// The authorities.
     pub roots: Roots,
-    /// The number of files or certificates that could not be read.
-    pub unreadable: usize,
+    /// The files and certificates that could not be read, each with the reason.
+    pub problems: Vec<String>,
+}
+
+#[cfg(feature = "native-roots")]
+#[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
+impl NativeRoots {
+    /// How many certificates of the system's store are left out, with the subjects or reasons of
+    /// the first three. `None` if there are none.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let others = self.roots.not_anchors.iter().map(NotAnAnchor::shown);
+        let all: Vec<_> = others.chain(self.problems.iter().map(String::as_str)).collect();
+        let more = all.len().checked_sub(1)?.saturating_sub(2);
+        let first = all.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Some(format!(
+            "{} left out of the system's trusted certificates (no authority, or unreadable): \
+             {first}{more}",
+            all.len()
+        ))
+    }
 }
 
 /// The reason why trust anchors could not be loaded.
@@ -275,10 +307,13 @@ pub enum RootsError {
     Pem(PemError),
     /// A certificate cannot be used as an anchor.
     Certificate(RefusalReason),
-    /// The certificate, or each certificate of the file or of the system, is not an authority's.
+    /// Each certificate of the system's store is not an authority's.
     NotAuthority(NotAuthority),
     /// The operating system has no authorities, or they are not accessible.
     NothingFound,
+    /// The file or folder that this environment variable names cannot be read, or has no
+    /// authorities.
+    NothingAt(&'static str),
 }
 
 impl fmt::Display for RootsError {
@@ -288,6 +323,9 @@ impl fmt::Display for RootsError {
             Self::Certificate(reason) => write!(f, "unusable trust anchor: {reason}"),
             Self::NotAuthority(reason) => write!(f, "no trust anchor: {reason}"),
             Self::NothingFound => f.write_str("the system has no trust anchors"),
+            Self::NothingAt(variable) => {
+                write!(f, "{variable} names no file or folder with trust anchors")
+            }
         }
     }
 }

@@ -9,9 +9,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tercel_tokio::tercel::ClientConfig;
 use tercel_tokio::tercel::pki::tls_server_end_point;
-use tercel_tokio::tercel::pki_types::ServerName;
+use tercel_tokio::tercel::{ClientConfig, ServerName};
 use tercel_tokio::{Connector, TlsStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{self, ChannelBinding, MakeTlsConnect, TlsConnect};

@@ -60,6 +60,9 @@ mod sync;
 mod worker;
 
 #[cfg(test)]
+#[path = "../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
+#[cfg(test)]
 #[cfg_attr(not(debug_assertions), allow(dead_code))]
 mod testing;
 
@@ -73,7 +76,7 @@ pub use config::{
     Timeouts,
 };
 pub use ech_publish::{PublishedEchKeys, publish_ech_keys};
-pub use service::proxy::{BoundProxy, Proxy, check};
+pub use service::proxy::{BoundProxy, Proxy, check, check_files};
 pub use service::run;
 
 /// The program of this crate's README is compiled as a test.

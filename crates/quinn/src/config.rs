@@ -7,9 +7,8 @@ use quinn_proto::crypto::{self, Keys, UnsupportedVersion};
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side};
 use tercel::error::ConfigError;
-use tercel::pki_types::ServerName;
 use tercel::quic::{Ended, Handshake, Version};
-use tercel::{ClientConfig, ServerConfig};
+use tercel::{ClientConfig, ServerConfig, ServerName};
 
 use crate::keys::initial_keys;
 use crate::session::Session;

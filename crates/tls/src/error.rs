@@ -5,9 +5,11 @@
 
 mod alerts;
 pub(crate) mod config;
+pub(crate) mod handshake;
 mod text;
 
 pub use config::ConfigError;
+pub use handshake::HandshakeError;
 
 use tercel_crypto::CryptoError;
 use tercel_pki::RefusalReason;
@@ -80,7 +82,8 @@ pub enum PeerError {
     TooManyChangeCipherSpecs,
     /// Too many consecutive `KeyUpdate` messages without application data.
     TooManyKeyUpdates,
-    /// Too many unanswered certificate requests of a server. RFC 9846 4.7.2
+    /// Too many certificate requests of a server after the handshake: 8 that are unanswered, or 64
+    /// in all. RFC 9846 4.7.2
     TooManyCertificateRequests,
     /// Another message or record between the messages of a client's post-handshake authentication.
     /// RFC 9846 4.7.2
@@ -250,6 +253,13 @@ pub enum InternalError {
     Internal,
     /// The configuration lacks a credential, or a verifier of certificates.
     NoCredential,
+    /// Server: the application selected no credential for the client. See
+    /// [`SelectCredential`](crate::certificates::SelectCredential).
+    NoCredentialSelected,
+    /// Server: the application selected no credential, because it does not know the server name
+    /// that the client requests. See
+    /// [`is_unknown_name`](crate::certificates::SelectCredential::is_unknown_name).
+    NoCredentialForName,
     /// Signing with the private key failed.
     SigningFailed,
     /// QUIC: the configuration that was chosen for this connection cannot be used over QUIC.

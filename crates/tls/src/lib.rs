@@ -69,7 +69,10 @@
 //! # Events
 //!
 //! With the feature `tracing`, which is off by default, handshakes emit events for subscribers of
-//! the crate `tracing`. All have the level DEBUG. A filter such as `tercel=debug` selects them.
+//! the crate `tracing`. Those of handshakes have the level DEBUG; a filter such as `tercel=debug`
+//! selects them. A kernel or hash lanes that failed their [self-test](crypto::self_tests) are an
+//! event of level ERROR and the target `tercel::self_test`, with the field `primitive`.
+//! `native_roots` emits a WARN of the target `tercel::roots` about certificates that it leaves out.
 //!
 //! | event of the target `tercel::handshake` | fields in addition to `side` and `server_name` |
 //! |---|---|
@@ -158,6 +161,7 @@ pub use side::Side;
 
 pub use pki_types;
 pub use tercel_pki as pki;
+pub use tercel_pki::ServerName;
 
 /// The types that only a client uses: its builder, and authentication after the handshake.
 pub mod client {
@@ -207,7 +211,7 @@ pub mod certificates {
 pub mod session {
     pub use crate::connection::info::NewSession;
     pub use crate::resumption::client_memory_store::{ClientMemoryStore, SavedSessionsError};
-    pub use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuard};
+    pub use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuard, ReplayGuardId};
     pub use crate::resumption::server_memory_store::ServerMemoryStore;
     pub use crate::resumption::session::client_session::ClientSession;
     pub use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
@@ -222,9 +226,9 @@ pub mod session {
 /// Decisions that the application makes while a handshake waits: the contents of a [`Question`].
 pub mod questions {
     pub use crate::handshake::question::{
-        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, FindClientSessionQuestion,
-        FindPreSharedKeyQuestion, FindSessionQuestion, Question, SelectCredentialQuestion,
-        SignQuestion, VerifyPeerQuestion,
+        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, ClaimSessionQuestion,
+        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion, Question,
+        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
     };
 }
 
@@ -280,7 +284,7 @@ pub mod crypto {
     pub use tercel_crypto::{
         AeadAlgorithm, CryptoError, HashAlgorithm, HashLanes, Kernel, KernelState, KeyKind,
         SignatureAlgorithm, Signer, SigningKey, hash_lanes, kernel_state, rejected_rsa_signatures,
-        use_hash_lanes, use_kernel,
+        self_tests, use_hash_lanes, use_kernel,
     };
 }
 

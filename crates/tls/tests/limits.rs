@@ -104,7 +104,9 @@ fn an_idle_connection_is_small() {
             }
             idle = Some(Box::new(ends));
         });
-        assert!(idle.is_some() && held / 2 < 2 * KIB + TAP, "{version:?}: {held} for both ends");
+        // The client has a store of its own, which also counts the bytes of its sessions.
+        let most = 2 * KIB + 32 + TAP;
+        assert!(idle.is_some() && held / 2 < most, "{version:?}: {held} for both ends");
     }
 }
 

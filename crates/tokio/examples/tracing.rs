@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use tercel::pki_types::ServerName;
+use tercel::ServerName;
 use tercel_tokio::{Connector, tercel::ClientConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -9,9 +9,9 @@ use tercel::{
     Answer, Credential, Question, ServerConfig,
     psk::PreSharedKey,
     questions::{
-        AdmitEarlyDataQuestion, ChooseConfigQuestion, FindClientSessionQuestion,
-        FindPreSharedKeyQuestion, FindSessionQuestion, SelectCredentialQuestion, SignQuestion,
-        VerifyPeerQuestion,
+        AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
+        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
+        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
     },
     session::{ClientSession, NewSession},
 };
@@ -77,10 +77,12 @@ answers! {
     {
         /// Sets the function that chooses the configuration. `None` refuses the client.
         choose_config: ChooseConfig(ChooseConfigQuestion) => Option<Arc<ServerConfig>>,
-        /// Sets the function that finds a stored session. A session that [is for single
-        /// use](FindSessionQuestion::is_single_use) has to be removed from the store in the same
-        /// step.
+        /// Sets the function that finds a stored session, which stays in the store.
         find_session: FindSession(FindSessionQuestion) => Option<Vec<u8>>,
+        /// Sets the function that removes a session for single use (TLS 1.3) from the store, once
+        /// its client has proved that it has the session's key. If several connections claim one
+        /// session, only one may get `true`.
+        claim_session: ClaimSession(ClaimSessionQuestion) => bool,
         /// Sets the function that finds the pre-shared key for one of the identities that the
         /// client offers. It returns `None` if no identity is known.
         find_pre_shared_key: FindPreSharedKey(FindPreSharedKeyQuestion) => Option<Arc<PreSharedKey>>,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "ech")]
 use tercel::ech::Offer;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, EarlyData, Handshake, Side};
+use tercel::{ClientConfig, EarlyData, Handshake, ServerName, Side};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::early_data::BufferedEarlyData;

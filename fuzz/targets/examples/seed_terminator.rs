@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel::session::{TicketKey, TicketKeySet};
-use tercel::{ClientConfig, Handshake, Policy, ReceiveBuffer};
+use tercel::{ClientConfig, Handshake, Policy, ReceiveBuffer, ServerName};
 
 fn main() -> io::Result<()> {
     let v2 = |command: u8, family: u8, rest: &[u8]| {

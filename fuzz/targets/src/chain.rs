@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{CertificateDer, ServerName};
+use pki_types::CertificateDer;
+use tercel::ServerName;
 use tercel_pki::{
     CertificateSummary, ChainVerifier, Usage, dns_names, end_entity_public_key, issuer,
     subject_public_key_info,

@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
 use tercel::questions::{ChooseConfigQuestion, FindSessionQuestion};
 use tercel::wire::{CipherSuite, ClientHello, NamedGroup, ProtocolVersion};
 use tercel::{
-    Answer, ClientConfig, Handshake, Padding, Policy, Question, ServerConfig,
+    Answer, ClientConfig, Handshake, Padding, Policy, Question, ServerConfig, ServerName,
     certificates::{AcceptAnyPeer, Credentials, SelectCredential},
     client::ClientConfigBuilder,
     psk::{PreSharedKey, PreSharedKeys},
@@ -81,6 +80,7 @@ pub(crate) fn answer(question: &Question) -> Answer {
             question.resolve(&key)
         }
         Question::FindSession(question) => question.answer(resumption::stored(question.identity())),
+        Question::ClaimSession(question) => question.answer(true),
         Question::AdmitEarlyData(question) => question.answer(true),
         _ => panic!("an unknown question: {question:?}"),
     }
@@ -234,7 +234,9 @@ fn servers() -> &'static [Arc<ServerConfig>; COUNT] {
                 .groups(&groups[1..])
                 .ignore_unknown_alpn(true),
             resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(true)),
-            resuming_server(Storage::Stored).early_data(EARLY_DATA, Policy::Ask),
+            resuming_server(Storage::Stored)
+                .early_data(EARLY_DATA, Policy::Ask)
+                .replay_guard_id([7; 16]),
             resuming_server(Storage::Sealed).early_data(EARLY_DATA, fixed_guard(false)),
             resuming_server(Storage::Sealed)
                 .groups(&groups[2..])

@@ -9,13 +9,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel::quic::{
     Connection, DirectionKeys, Ended, Handshake, KeyUpdates, Keys, Level, Next, PacketKey, Version,
 };
 use tercel::session::{AdmitEarlyData, ClientSessionKey, ClientSessionStore};
 use tercel::wire::{CipherSuite, ProtocolVersion};
-use tercel::{ClientConfig, Policy, Question, ServerConfig, Side};
+use tercel::{ClientConfig, Policy, Question, ServerConfig, ServerName, Side};
 use tercel_crypto::deterministic::with_seed;
 
 use crate::configs::{self, GROUPS, client_builder, server_builder};

@@ -6,15 +6,15 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig,
+    ClientConfig, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig, ServerName,
     client::ClientConfigBuilder,
     server::ServerConfigBuilder,
     session::{
-        AdmitEarlyData, ClientSessionKey, ClientSessionStore, NewSession, ServerSessionStore,
-        SharedTickets, TicketKey, TicketKeySet, TicketSealer,
+        AdmitEarlyData, ClientSessionKey, ClientSessionStore, NewSession, ReplayGuardId,
+        ServerSessionStore, SharedTickets, TicketKey, TicketKeySet, TicketSealer,
     },
 };
 use tercel_crypto::deterministic::with_seed;
@@ -153,6 +153,10 @@ pub(crate) struct FixedGuard(pub(crate) bool);
 impl AdmitEarlyData for FixedGuard {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
         self.0
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        Some([7; 16])
     }
 }
 

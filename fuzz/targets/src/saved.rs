@@ -5,12 +5,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::ServerName;
 use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
 use tercel::{
     ClientConfig, Connection, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig,
-    handoff::RestoreError,
+    ServerName, handoff::RestoreError,
 };
 use tercel_crypto::Hash;
 

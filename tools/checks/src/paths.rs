@@ -5,7 +5,7 @@
 pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("crates/crypto/", &["stack-residue", "kernels", "fips", "cross", "interop", "msrv"]),
     ("crates/wire/", &["interop", "cross", "msrv"]),
-    ("crates/pki/", &["interop", "fips", "cross", "msrv"]),
+    ("crates/pki/", &["chains", "interop", "fips", "cross", "msrv"]),
     ("crates/tls/", &["interop", "loom", "fips", "cross", "faults", "fleet", "msrv"]),
     ("crates/tokio/", &["loom", "faults", "msrv"]),
     ("crates/hyper/", &["msrv"]),
@@ -17,6 +17,7 @@ pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("crates/fleet/", &["fleet", "features", "msrv"]),
     ("crates/proxy/", &["faults", "fleet", "loom", "msrv"]),
     ("crates/cli/", &["features", "interop", "msrv"]),
+    ("conformance/chains/", &["chains"]),
     ("conformance/faults/", &["faults"]),
     ("conformance/fleet/", &["fleet"]),
     ("conformance/interop/", &["interop"]),

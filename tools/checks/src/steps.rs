@@ -85,6 +85,12 @@ pub(crate) const STEPS: &[Step] = &[
         .with_sockets()
         .needs(&["redis-server", "haproxy"])
         .quick(),
+    Step::rotating(2, "chains", "just chains", 2)
+        .builds_in("release")
+        .after(&["programs"])
+        .needs(&["openssl", "golang"])
+        .long("just chains --count 20000")
+        .quick(),
     Step::rotating(2, "cross", "just cross --quick", 8)
         .builds_in("cross")
         .needs(&[

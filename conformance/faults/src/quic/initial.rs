@@ -6,9 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use tercel::pki_types::ServerName;
 use tercel::quic::{DirectionKeys, Handshake, Level, Next, PacketKey, Version, initial_keys};
-use tercel::{ClientConfig, Side};
+use tercel::{ClientConfig, ServerName, Side};
 
 /// The CRYPTO data of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,6 +37,11 @@ pub const TERCEL_CONTENT_ALPN: Content = 1;
 /// and a client whose application answers TERCEL_ASK_VERIFY_PEER, resume sessions of other
 /// configurations only with a context.
 pub const TERCEL_CONTENT_SESSION_CONTEXT: Content = 2;
+/// Server, with TERCEL_ASK_ADMIT_EARLY_DATA: the ID of the replay guard, 16 bytes. Early data is
+/// accepted only with tickets of configurations whose guard has the same ID; by default, only with
+/// tickets of the same configuration in the same process. Give equal IDs only to configurations and
+/// processes that ask one guard.
+pub const TERCEL_CONTENT_REPLAY_GUARD_ID: Content = 3;
 
 /// An option of a configuration. Its value is a number; 0 or 1 if the option is on or off.
 pub type ConfigOption = u32;
@@ -153,3 +158,8 @@ pub const TERCEL_ASK_ADMIT_EARLY_DATA: Questions = 1 << 4;
 pub const TERCEL_ASK_SELECT_CREDENTIAL: Questions = 1 << 5;
 /// Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
 pub const TERCEL_ASK_VERIFY_PEER: Questions = 1 << 7;
+/// Server, with TERCEL_ASK_FIND_SESSION: the removal of a session for single use (TLS 1.3), once
+/// the client has proved that it has the session's key. Without it, the caller removes such a
+/// session when it answers FIND_SESSION; then any client that has seen an identity on the network
+/// can make the caller remove its session.
+pub const TERCEL_ASK_CLAIM_SESSION: Questions = 1 << 8;

@@ -30,17 +30,22 @@ pub use settings::Settings;
 pub enum Config {
     /// A client's, and whether its caller keeps sessions.
     Client(Arc<ClientConfig>, bool),
-    /// A server's.
-    Server(Arc<ServerConfig>),
+    /// A server's, and whether its caller answers TERCEL_QUESTION_CLAIM_SESSION.
+    Server(Arc<ServerConfig>, bool),
 }
 
 impl Config {
     /// Returns a server's configuration.
     pub(crate) fn server(&self) -> Result<Arc<ServerConfig>> {
         match self {
-            Self::Server(config) => Ok(Arc::clone(config)),
+            Self::Server(config, _) => Ok(Arc::clone(config)),
             Self::Client(..) => Err(TERCEL_MISUSE_WRONG_SIDE),
         }
+    }
+
+    /// Whether the caller answers TERCEL_QUESTION_CLAIM_SESSION.
+    pub(crate) fn claims(&self) -> bool {
+        matches!(self, Self::Server(_, true))
     }
 }
 
@@ -132,6 +137,10 @@ pub unsafe extern "C" fn tercel_config_builder_set_content(
             match content {
                 TERCEL_CONTENT_ALPN => settings.alpn = protocols(data)?,
                 TERCEL_CONTENT_SESSION_CONTEXT => settings.session_context = data.to_vec(),
+                TERCEL_CONTENT_REPLAY_GUARD_ID if settings.side == TERCEL_SERVER => {
+                    let id = data.try_into().map_err(|_| TERCEL_MISUSE_INVALID_ARGUMENT)?;
+                    settings.replay_guard_id = Some(id);
+                }
                 _ => return Err(TERCEL_MISUSE_UNKNOWN_NUMBER),
             }
             Ok(())
@@ -219,6 +228,7 @@ pub unsafe extern "C" fn tercel_config_builder_set_questions(
             let both = TERCEL_ASK_SELECT_CREDENTIAL | TERCEL_ASK_VERIFY_PEER;
             let server = TERCEL_ASK_CHOOSE_CONFIG
                 | TERCEL_ASK_FIND_SESSION
+                | TERCEL_ASK_CLAIM_SESSION
                 | TERCEL_ASK_FIND_PSK
                 | TERCEL_ASK_ADMIT_EARLY_DATA;
             let known = if settings.side == TERCEL_SERVER { both | server } else { both };
@@ -306,7 +316,7 @@ pub unsafe extern "C" fn tercel_config_fips(config: *const Config) -> Fips {
     value(|| unsafe {
         Ok(fips::number(match &*shared::get(config)? {
             Config::Client(config, _) => config.fips(),
-            Config::Server(config) => config.fips(),
+            Config::Server(config, _) => config.fips(),
         }))
     })
 }

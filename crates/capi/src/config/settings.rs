@@ -11,7 +11,7 @@ use tercel::error::ConfigError;
 use tercel::key_log::KeyLog;
 use tercel::pki_types::UnixTime;
 use tercel::server::{ClientAuth, ServerConfigBuilder};
-use tercel::session::{AdmitEarlyData, ReplayGuard};
+use tercel::session::{AdmitEarlyData, ReplayGuard, ReplayGuardId};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{ClientConfig, Padding, Policy, ServerConfig};
 
@@ -28,6 +28,7 @@ pub struct Settings {
     pub(super) lists: BTreeMap<List, Vec<u16>>,
     pub(super) alpn: Vec<Vec<u8>>,
     pub(super) session_context: Vec<u8>,
+    pub(super) replay_guard_id: Option<ReplayGuardId>,
     pub(super) roots: Option<Arc<Roots>>,
     pub(super) credentials: Vec<Arc<tercel::Credential>>,
     pub(super) tickets: Option<Arc<Tickets>>,
@@ -148,6 +149,7 @@ impl Settings {
             lists: BTreeMap::new(),
             alpn: Vec::new(),
             session_context: Vec::new(),
+            replay_guard_id: None,
             roots: None,
             credentials: Vec::new(),
             tickets: None,
@@ -165,7 +167,8 @@ impl Settings {
             let given = self.option(TERCEL_OPTION_SESSIONS) == Some(TERCEL_SESSIONS_GIVEN);
             return Ok(Config::Client(self.client().build()?, given));
         }
-        Ok(Config::Server(self.server()?.build()?))
+        let claims = self.asks(TERCEL_ASK_CLAIM_SESSION);
+        Ok(Config::Server(self.server()?.build()?, claims))
     }
 
     fn client(&self) -> ClientConfigBuilder {
@@ -294,6 +297,11 @@ impl Settings {
         builder = builder.freshness_window(window);
         if let Some(bytes) = self.number(TERCEL_OPTION_EARLY_DATA).filter(|bytes| *bytes > 0) {
             builder = builder.early_data(bytes, self.replay_guard(window));
+            if let Some(id) =
+                self.replay_guard_id.filter(|_| self.asks(TERCEL_ASK_ADMIT_EARLY_DATA))
+            {
+                builder = builder.replay_guard_id(id);
+            }
         }
         Ok(builder)
     }

@@ -8,7 +8,7 @@ use core::ffi::c_char;
 use core::ptr;
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
+use tercel::ServerName;
 
 use crate::config::Config;
 use crate::config::codes::{TERCEL_CLIENT, TERCEL_SERVER};
@@ -62,8 +62,7 @@ pub unsafe extern "C" fn tercel_handshake_client(
         let mut place = Place::new(handshake, ptr::null_mut())?;
         let config = shared::get(config)?;
         let name = pointers::slice(name.cast::<u8>(), name_len)?;
-        let name = core::str::from_utf8(name).ok().and_then(|name| ServerName::try_from(name).ok());
-        let name = name.ok_or(TERCEL_CONFIG_BAD_SERVER_NAME)?.to_owned();
+        let name = server_name(name)?;
         let Config::Client(config, given) = &*config else { return Err(TERCEL_MISUSE_WRONG_SIDE) };
         let sessions = given.then(Arc::<GivenSessions>::default);
         let config = match &sessions {
@@ -79,6 +78,12 @@ pub unsafe extern "C" fn tercel_handshake_client(
     })
 }
 
+fn server_name(text: &[u8]) -> Result<ServerName<'static>, Status> {
+    let text = core::str::from_utf8(text).map_err(|_| TERCEL_CONFIG_BAD_SERVER_NAME)?;
+    let name = ServerName::try_from(text).map_err(|_| TERCEL_CONFIG_BAD_SERVER_NAME)?;
+    Ok(name.to_owned())
+}
+
 /// Creates the handshake of a server.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_handshake_server(
@@ -88,8 +93,11 @@ pub unsafe extern "C" fn tercel_handshake_server(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(handshake, ptr::null_mut())?;
-        let handshake = tercel::Handshake::server(shared::get(config)?.server()?);
-        place.set(owned::new(Progress::new(handshake, TERCEL_SERVER, None)));
+        let config = shared::get(config)?;
+        let handshake = tercel::Handshake::server(config.server()?);
+        let mut progress = Progress::new(handshake, TERCEL_SERVER, None);
+        progress.claims = config.claims();
+        place.set(owned::new(progress));
         Ok(())
     })
 }
@@ -140,7 +148,7 @@ pub unsafe extern "C" fn tercel_handshake_advance(
                 with(output, |output| {
                     let buffers = [Memory::range(input.memory()), output.memory()];
                     Memory::separate(&[place.memory()], &buffers)?;
-                    Ok(progress.handshake.advance(input, output.bytes()))
+                    Ok(progress.advance(input, output.bytes()))
                 })
             })?;
             progress.begun = true;
@@ -284,4 +292,26 @@ pub unsafe extern "C" fn tercel_handshake_take_connection(
             Ok(())
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../wire/tests/material/host_names.txt");
+
+    /// The table is shared by all places that take host names.
+    #[test]
+    fn each_name_of_the_table() {
+        for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            let (text, expected) = row.split_once('\t').unwrap();
+            let name = server_name(text.as_bytes()).map(|name| name.to_str().into_owned());
+            let expected = match expected {
+                "" => Err(TERCEL_CONFIG_BAD_SERVER_NAME),
+                name => Ok(name.to_owned()),
+            };
+            assert_eq!(name, expected, "{text}");
+        }
+        assert_eq!(server_name(&[0xff]), Err(TERCEL_CONFIG_BAD_SERVER_NAME));
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tercel::pki::Refusal;
-use tercel::{Answer, Connection as CoreConnection, Error, Question, Sender};
+use tercel::{Answer, Connection as CoreConnection, Error, Next, Question, ReceiveBuffer, Sender};
 
 use super::view::View;
 use crate::config::codes::{Side, TERCEL_CLIENT};
@@ -17,6 +17,8 @@ pub struct Progress {
     pub(crate) handshake: tercel::Handshake,
     pub(super) side: Side,
     pub(super) begun: bool,
+    /// Whether the caller of a server answers CLAIM_SESSION.
+    pub(crate) claims: bool,
     /// A client's sessions, if its caller keeps them.
     pub(super) sessions: Option<Arc<GivenSessions>>,
     /// The open question, and its content once it was asked for.
@@ -39,6 +41,7 @@ impl Progress {
             handshake,
             side,
             begun: false,
+            claims: false,
             sessions,
             question: None,
             view: None,
@@ -62,6 +65,23 @@ impl Progress {
             _ => error.to_string(),
         };
         status::of(error)
+    }
+
+    /// Continues the handshake. A caller that does not claim sessions has removed a session for
+    /// single use already when it answered FIND_SESSION.
+    pub(super) fn advance(
+        &mut self,
+        input: &mut ReceiveBuffer,
+        output: &mut Vec<u8>,
+    ) -> core::result::Result<Next, Error> {
+        loop {
+            match self.handshake.advance(input, output)? {
+                Next::Answer(Question::ClaimSession(question)) if !self.claims => {
+                    self.handshake.answer(question.answer(true))?;
+                }
+                next => return Ok(next),
+            }
+        }
     }
 
     /// The sender of data before the end of the handshake.

@@ -21,6 +21,9 @@ pub const TERCEL_QUESTION_SELECT_CREDENTIAL: QuestionKind = 5;
 pub const TERCEL_QUESTION_SIGN: QuestionKind = 6;
 /// Is this peer trusted? Answer: tercel_answer_peer.
 pub const TERCEL_QUESTION_VERIFY_PEER: QuestionKind = 7;
+/// Server: was the session with this identity in the store, and is it removed now? Asked with
+/// TERCEL_ASK_CLAIM_SESSION. Answer: tercel_answer_claim.
+pub const TERCEL_QUESTION_CLAIM_SESSION: QuestionKind = 8;
 
 /// A part of a question. Fields of bytes are read with tercel_question_bytes, fields of numbers
 /// with tercel_question_number. A field that may have several values has an index.
@@ -33,8 +36,8 @@ pub const TERCEL_FIELD_CLIENT_HELLO: Field = 1;
 pub const TERCEL_FIELD_SERVER_NAME: Field = 2;
 /// Bytes with an index, CHOOSE_CONFIG: a protocol name that the client offers.
 pub const TERCEL_FIELD_ALPN: Field = 3;
-/// Bytes, FIND_SESSION: the identity of the session. With an index, FIND_PSK: an identity that the
-/// client offers.
+/// Bytes, FIND_SESSION, CLAIM_SESSION: the identity of the session. With an index, FIND_PSK: an
+/// identity that the client offers.
 pub const TERCEL_FIELD_IDENTITY: Field = 4;
 /// Bytes, ADMIT_EARLY_DATA: a value that a replay would repeat. Admit each value once.
 pub const TERCEL_FIELD_UNIQUE: Field = 5;
@@ -64,8 +67,8 @@ pub const TERCEL_FIELD_SIGNATURE_SCHEME: Field = 35;
 /// Number with an index, SELECT_CREDENTIAL, TLS 1.2: a certificate type that the server accepts.
 /// RFC 5246 7.4.4
 pub const TERCEL_FIELD_CERTIFICATE_TYPE: Field = 36;
-/// Number, FIND_SESSION: 1 if the session has to be removed from its store, since it must be used
-/// only once.
+/// Number, FIND_SESSION: 1 if the session must be used only once. It has to be removed from its
+/// store, for CLAIM_SESSION if that is asked, and otherwise now.
 pub const TERCEL_FIELD_SINGLE_USE: Field = 37;
 /// Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
 pub const TERCEL_FIELD_TIME: Field = 38;

@@ -27,6 +27,9 @@ impl View {
                 view.bytes(TERCEL_FIELD_IDENTITY, [question.identity()]);
                 view.numbers(TERCEL_FIELD_SINGLE_USE, [question.is_single_use()]);
             }
+            Question::ClaimSession(question) => {
+                view.bytes(TERCEL_FIELD_IDENTITY, [question.identity()]);
+            }
             Question::FindPreSharedKey(question) => view.psk_request(&question.request()),
             Question::AdmitEarlyData(question) => {
                 view.bytes(TERCEL_FIELD_UNIQUE, [question.unique()]);

@@ -329,6 +329,13 @@ pub const TERCEL_REFUSED_ISSUER_MAY_NOT_CERTIFY: Status = TERCEL_CLASS_REFUSED |
 pub const TERCEL_REFUSED_AUTHORITY_EXPIRED: Status = TERCEL_CLASS_REFUSED | 0x2b;
 /// The trusted authority's own certificate is not yet valid.
 pub const TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID: Status = TERCEL_CLASS_REFUSED | 0x2c;
+/// A certificate is larger than 64 KiB.
+pub const TERCEL_REFUSED_CERTIFICATE_TOO_LARGE: Status = TERCEL_CLASS_REFUSED | 0x2d;
+/// The name constraints of an authority cannot be checked: their form is not supported, such as
+/// directoryName, or a constrained name is no host name.
+pub const TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT: Status = TERCEL_CLASS_REFUSED | 0x2e;
+/// A path is longer than path building supports.
+pub const TERCEL_REFUSED_PATH_TOO_DEEP: Status = TERCEL_CLASS_REFUSED | 0x2f;
 
 // InternalError
 /// A failure without a code of its own.
@@ -356,6 +363,10 @@ pub const TERCEL_INTERNAL_FAILED: Status = TERCEL_CLASS_INTERNAL | 0xa;
 /// TERCEL_OPTION_FIPS is on, and a credential or a configuration that was chosen for this
 /// connection is not approved.
 pub const TERCEL_INTERNAL_NOT_FIPS: Status = TERCEL_CLASS_INTERNAL | 0xb;
+/// Server: the application selected no credential for the client.
+pub const TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED: Status = TERCEL_CLASS_INTERNAL | 0xc;
+/// Server: the application does not know the server name that the client requests.
+pub const TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME: Status = TERCEL_CLASS_INTERNAL | 0xd;
 
 // Codes without an error of the core
 /// A function ended in a panic, which is a bug of the library. The handles that it used only return
@@ -506,6 +517,16 @@ pub const TERCEL_CONFIG_KEY_MISMATCH: Status = TERCEL_CLASS_CONFIG | 0x204;
 pub const TERCEL_CONFIG_BAD_TIMESTAMPS: Status = TERCEL_CLASS_CONFIG | 0x205;
 /// The raw public key cannot be parsed, or its type or size is not supported.
 pub const TERCEL_CONFIG_BAD_PUBLIC_KEY: Status = TERCEL_CLASS_CONFIG | 0x206;
+/// The validity of the leaf certificate is malformed.
+pub const TERCEL_CONFIG_BAD_VALIDITY: Status = TERCEL_CLASS_CONFIG | 0x207;
+/// The key usage of the leaf certificate does not allow signing handshakes.
+pub const TERCEL_CONFIG_KEY_MAY_NOT_SIGN: Status = TERCEL_CLASS_CONFIG | 0x208;
+/// The key of the leaf certificate is of a kind, on a curve, or of a size that is not supported.
+pub const TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY: Status = TERCEL_CLASS_CONFIG | 0x209;
+/// Another certificate of the chain than the leaf cannot be parsed.
+pub const TERCEL_CONFIG_BAD_ISSUER: Status = TERCEL_CLASS_CONFIG | 0x20a;
+/// The private key matches a later certificate of the chain: the leaf must be the first.
+pub const TERCEL_CONFIG_LEAF_NOT_FIRST: Status = TERCEL_CLASS_CONFIG | 0x20b;
 
 // RootsError, and names
 /// The system has no trust anchors, or they are not accessible.
@@ -516,7 +537,7 @@ pub const TERCEL_CONFIG_BAD_ROOT: Status = TERCEL_CLASS_CONFIG | 0x282;
 pub const TERCEL_CONFIG_BAD_SERVER_NAME: Status = TERCEL_CLASS_CONFIG | 0x283;
 /// A list of protocol names has not the form of RFC 7301 3.1.
 pub const TERCEL_CONFIG_BAD_PROTOCOL_LIST: Status = TERCEL_CLASS_CONFIG | 0x284;
-/// The certificate, or each certificate of the file or of the system, is not an authority's.
+/// Each certificate of the system's store is not an authority's.
 pub const TERCEL_CONFIG_NOT_AN_AUTHORITY: Status = TERCEL_CLASS_CONFIG | 0x285;
 
 // PemError
@@ -524,10 +545,18 @@ pub const TERCEL_CONFIG_NOT_AN_AUTHORITY: Status = TERCEL_CLASS_CONFIG | 0x285;
 pub const TERCEL_CONFIG_PEM_NOTHING_FOUND: Status = TERCEL_CLASS_CONFIG | 0x301;
 /// The private key is protected by a password.
 pub const TERCEL_CONFIG_PEM_ENCRYPTED_KEY: Status = TERCEL_CLASS_CONFIG | 0x302;
-/// A section's begin or end line is malformed, or the section is too large.
+/// A line looks like the begin or end line of a section, and is none.
 pub const TERCEL_CONFIG_PEM_MALFORMED: Status = TERCEL_CLASS_CONFIG | 0x303;
 /// A section is not base64.
 pub const TERCEL_CONFIG_PEM_NOT_BASE64: Status = TERCEL_CLASS_CONFIG | 0x304;
+/// A section has no end line, or an end line with another label.
+pub const TERCEL_CONFIG_PEM_NO_END: Status = TERCEL_CLASS_CONFIG | 0x305;
+/// An end line has no begin line.
+pub const TERCEL_CONFIG_PEM_NO_BEGIN: Status = TERCEL_CLASS_CONFIG | 0x306;
+/// A section has certificates in a form that is not read, such as PKCS7.
+pub const TERCEL_CONFIG_PEM_UNSUPPORTED_FORM: Status = TERCEL_CLASS_CONFIG | 0x307;
+/// The text is encoded in UTF-16.
+pub const TERCEL_CONFIG_PEM_UTF16: Status = TERCEL_CLASS_CONFIG | 0x308;
 
 // PreSharedKeyError
 /// The identity is not 1 to 65535 bytes long. For an imported key, this limit applies to the

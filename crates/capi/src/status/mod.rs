@@ -116,6 +116,10 @@ config_codes! {
 pub(crate) fn of_credential(error: CredentialError) -> Status {
     match error {
         CredentialError::ChainPem(error) | CredentialError::KeyPem(error) => of_pem(error),
+        CredentialError::UnusableCertificate(RefusalReason::KeyMayNotSign) => {
+            TERCEL_CONFIG_KEY_MAY_NOT_SIGN
+        }
+        CredentialError::UnusableCertificate(_) => TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY,
         error => code(tables::CREDENTIAL_ERROR, &error).unwrap_or(TERCEL_CONFIG_OTHER),
     }
 }
@@ -123,7 +127,7 @@ pub(crate) fn of_credential(error: CredentialError) -> Status {
 pub(crate) fn of_roots(error: RootsError) -> Status {
     match error {
         RootsError::Pem(error) => of_pem(error),
-        RootsError::NothingFound => TERCEL_CONFIG_NO_ROOTS,
+        RootsError::NothingFound | RootsError::NothingAt(_) => TERCEL_CONFIG_NO_ROOTS,
         RootsError::NotAuthority(_) => TERCEL_CONFIG_NOT_AN_AUTHORITY,
         _ => TERCEL_CONFIG_BAD_ROOT,
     }
@@ -167,7 +171,7 @@ fn error_of(status: Status) -> Option<Error> {
 }
 
 /// The text of a status.
-fn text(status: Status) -> &'static CStr {
+pub(crate) fn text(status: Status) -> &'static CStr {
     static TEXTS: OnceLock<BTreeMap<Status, CString>> = OnceLock::new();
     if let Some((_, text)) = OWN_TEXTS.iter().find(|(code, _)| *code == status) {
         return text;
@@ -252,7 +256,24 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
     (TERCEL_CONFIG_TICKET_KEYS_UNKNOWN_VERSION, c"ticket keys have an unsupported format version"),
     (TERCEL_CONFIG_NO_ROOTS, c"the system has no trust anchors"),
     (TERCEL_CONFIG_BAD_ROOT, c"a certificate cannot be used as a trust anchor"),
-    (TERCEL_CONFIG_NOT_AN_AUTHORITY, c"a certificate is not an authority's: no trust anchor"),
+    (
+        TERCEL_CONFIG_NOT_AN_AUTHORITY,
+        c"each certificate of the system's store is not an authority's: no trust anchor",
+    ),
+    (
+        TERCEL_CONFIG_KEY_MAY_NOT_SIGN,
+        c"the leaf certificate cannot be used: its key usage does not allow signing handshakes",
+    ),
+    (
+        TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY,
+        c"the leaf certificate cannot be used: its key is of a kind, on a curve, or of a size that \
+        is not supported",
+    ),
+    (TERCEL_CONFIG_BAD_ISSUER, c"a certificate of the chain after the leaf cannot be parsed"),
+    (
+        TERCEL_CONFIG_LEAF_NOT_FIRST,
+        c"the private key matches a later certificate of the chain: its leaf must be the first",
+    ),
     (TERCEL_CONFIG_BAD_SERVER_NAME, c"the server name is neither a DNS name nor an IP address"),
     (TERCEL_CONFIG_BAD_PROTOCOL_LIST, c"the list of application protocols is malformed"),
     (TERCEL_MISUSE_NULL_POINTER, c"misuse of the library: a pointer is NULL"),

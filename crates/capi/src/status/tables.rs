@@ -180,6 +180,9 @@ pub(super) const REFUSAL_REASON: &[(Status, RefusalReason)] = &[
         codes::TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID,
         RefusalReason::AuthorityNotYetValid { not_before: EPOCH },
     ),
+    (codes::TERCEL_REFUSED_CERTIFICATE_TOO_LARGE, RefusalReason::CertificateTooLarge),
+    (codes::TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT, RefusalReason::UnsupportedNameConstraint),
+    (codes::TERCEL_REFUSED_PATH_TOO_DEEP, RefusalReason::PathTooDeep),
 ];
 
 pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[
@@ -194,6 +197,8 @@ pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[
     (codes::TERCEL_INTERNAL_CLOSED, InternalError::Closed),
     (codes::TERCEL_INTERNAL_FAILED, InternalError::Failed),
     (codes::TERCEL_INTERNAL_NOT_FIPS, InternalError::NotFips),
+    (codes::TERCEL_INTERNAL_NO_CREDENTIAL_SELECTED, InternalError::NoCredentialSelected),
+    (codes::TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME, InternalError::NoCredentialForName),
 ];
 
 pub(super) const MISUSE: &[(Status, Misuse)] = &[
@@ -256,6 +261,9 @@ pub(super) const CREDENTIAL_ERROR: &[(Status, CredentialError)] = &[
     (codes::TERCEL_CONFIG_KEY_MISMATCH, CredentialError::KeyMismatch),
     (codes::TERCEL_CONFIG_BAD_TIMESTAMPS, CredentialError::BadTimestamps),
     (codes::TERCEL_CONFIG_BAD_PUBLIC_KEY, CredentialError::BadPublicKey),
+    (codes::TERCEL_CONFIG_BAD_VALIDITY, CredentialError::BadValidity),
+    (codes::TERCEL_CONFIG_BAD_ISSUER, CredentialError::BadIssuer(2)),
+    (codes::TERCEL_CONFIG_LEAF_NOT_FIRST, CredentialError::LeafNotFirst(2)),
 ];
 
 pub(super) const PEM_ERROR: &[(Status, PemError)] = &[
@@ -263,6 +271,10 @@ pub(super) const PEM_ERROR: &[(Status, PemError)] = &[
     (codes::TERCEL_CONFIG_PEM_ENCRYPTED_KEY, PemError::EncryptedKey),
     (codes::TERCEL_CONFIG_PEM_MALFORMED, PemError::Malformed),
     (codes::TERCEL_CONFIG_PEM_NOT_BASE64, PemError::NotBase64),
+    (codes::TERCEL_CONFIG_PEM_NO_END, PemError::NoEnd),
+    (codes::TERCEL_CONFIG_PEM_NO_BEGIN, PemError::NoBegin),
+    (codes::TERCEL_CONFIG_PEM_UNSUPPORTED_FORM, PemError::UnsupportedForm),
+    (codes::TERCEL_CONFIG_PEM_UTF16, PemError::Utf16),
 ];
 
 pub(super) const PRE_SHARED_KEY_ERROR: &[(Status, PreSharedKeyError)] = &[

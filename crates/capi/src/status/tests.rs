@@ -60,7 +60,7 @@ fn each_error_of_the_core_has_a_code() {
         ("tls/src/psk/mod.rs", "PreSharedKeyError"),
         ("tls/src/resumption/tickets/shared/keys.rs", "TicketKeyError"),
         ("wire/src/error.rs", "DecodeError"),
-        ("pki/src/pem.rs", "PemError"),
+        ("pki/src/pem/mod.rs", "PemError"),
         ("pki/src/reason/mod.rs", "RefusalReason"),
     ] {
         let variants = variants(path, name);

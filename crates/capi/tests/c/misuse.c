@@ -190,6 +190,8 @@ static void builders(void) {
         NULL_POINTER(tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, NULL, 1));
         ZERO_LENGTH(tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, some, 0));
         UNKNOWN(tercel_config_builder_set_content(builder, 9999, some, 1));
+        EXPECT(side == TERCEL_SERVER ? TERCEL_MISUSE_INVALID_ARGUMENT : TERCEL_MISUSE_UNKNOWN_NUMBER,
+               tercel_config_builder_set_content(builder, TERCEL_CONTENT_REPLAY_GUARD_ID, some, 5));
         EXPECT(TERCEL_CONFIG_BAD_PROTOCOL_LIST, tercel_config_builder_set_content(builder, TERCEL_CONTENT_ALPN, some, 5));
         NULL_POINTER(tercel_config_builder_set_roots(builder, NULL));
         NULL_POINTER(tercel_config_builder_add_credential(builder, NULL));
@@ -247,6 +249,7 @@ static void handshakes(void) {
     NULL_POINTER(tercel_question_verify_chain(NULL, roots));
     NULL_POINTER(tercel_answer_config(NULL, NULL));
     NULL_POINTER(tercel_answer_session(NULL, NULL, 0));
+    NULL_POINTER(tercel_answer_claim(NULL, 0));
     NULL_POINTER(tercel_answer_psk(NULL, NULL));
     NULL_POINTER(tercel_answer_early_data(NULL, 0));
     NULL_POINTER(tercel_answer_credential(NULL, NULL));

@@ -32,6 +32,7 @@ static void wrong_answers(endpoint *endpoint, tercel_question kind) {
     }
     if (kind != TERCEL_QUESTION_FIND_SESSION) {
         EXPECT(wrong, tercel_answer_session(handshake, NULL, 0));
+        EXPECT(wrong, tercel_answer_claim(handshake, 0));
     }
     if (kind != TERCEL_QUESTION_FIND_PSK) {
         EXPECT(wrong, tercel_answer_psk(handshake, NULL));

@@ -6,7 +6,7 @@
 
 static memory session;
 static memory stored_identity, stored_session;
-static unsigned found_sessions, admissions;
+static unsigned found_sessions, claimed_sessions, admissions;
 static uint32_t admit;
 
 static void answer(endpoint *endpoint) {
@@ -20,6 +20,11 @@ static void answer(endpoint *endpoint) {
                     memcmp(identity.data, stored_identity.data, identity.len) == 0;
         EXPECT(TERCEL_OK, tercel_answer_session(endpoint->handshake, known ? stored_session.data : NULL,
                                                 known ? stored_session.len : 0));
+    } else if (kind == TERCEL_QUESTION_CLAIM_SESSION) {
+        tercel_bytes identity = tercel_question_bytes(endpoint->handshake, TERCEL_FIELD_IDENTITY, 0);
+        CHECK(identity.len == stored_identity.len && memcmp(identity.data, stored_identity.data, identity.len) == 0);
+        EXPECT(TERCEL_MISUSE_INVALID_ARGUMENT, tercel_answer_claim(endpoint->handshake, 2));
+        EXPECT(TERCEL_OK, tercel_answer_claim(endpoint->handshake, claimed_sessions++ == 0));
     } else {
         CHECK(kind == TERCEL_QUESTION_ADMIT_EARLY_DATA);
         uint64_t window, time;
@@ -119,15 +124,18 @@ static void kept_sessions(uint64_t mode) {
     tercel_config_release(server);
 }
 
-// The caller of the server stores sessions.
-static void stored_sessions(uint16_t version) {
+// The caller of the server stores sessions. It claims those of TLS 1.3 if it is asked.
+static void stored_sessions(uint16_t version, tercel_questions claims) {
     tercel_config_builder *builder = test_builder(TERCEL_SERVER);
-    EXPECT(TERCEL_OK, tercel_config_builder_set_questions(builder, TERCEL_ASK_FIND_SESSION));
+    EXPECT(TERCEL_OK, tercel_config_builder_set_questions(builder, TERCEL_ASK_FIND_SESSION | claims));
     const tercel_config *server = built(builder), *client = giving_client(version, 0);
-    found_sessions = 0;
-    for (int round = 0; round < 2; round++) {
+    found_sessions = claimed_sessions = 0;
+    for (int round = 0; round < 3; round++) {
+        // The second claim is refused: another connection has the session.
+        int refused = round == 2 && claims != 0 && version == 0x0304;
         pair pair = connect_once(client, server);
-        CHECK(resumed(&pair) == (round > 0) && found_sessions == (unsigned)round);
+        CHECK(resumed(&pair) == (round > 0 && !refused) && found_sessions == (unsigned)round);
+        CHECK(claimed_sessions == (claims != 0 && version == 0x0304 ? (unsigned)round : 0));
         tercel_bytes identity, value;
         uint64_t expires;
         for (;;) {
@@ -323,7 +331,8 @@ void session_tests(void) {
     rotating_tickets();
     for (uint16_t version = 0x0303; version <= 0x0304; version++) {
         given_sessions(version);
-        stored_sessions(version);
+        stored_sessions(version, 0);
+        stored_sessions(version, TERCEL_ASK_CLAIM_SESSION);
     }
     kept_sessions(TERCEL_SESSIONS_KEPT);
     kept_sessions(TERCEL_SESSIONS_NONE);

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tercel::ech::Offer;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Handshake};
+use tercel::{ClientConfig, Handshake, ServerName};
 
 use super::Options;
 use super::ech::second_offer;

@@ -1,12 +1,10 @@
 //! What `--ech` offers to one server, and where that server is. RFC 9848
 
 use anyhow::Result;
-#[cfg(feature = "dns")]
-use tercel::ClientConfig;
 use tercel::ech::{ConfigList, Offer};
-#[cfg(feature = "dns")]
-use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
+#[cfg(feature = "dns")]
+use tercel::{ClientConfig, ServerName};
 
 use super::Options;
 #[cfg(feature = "dns")]

@@ -6,8 +6,7 @@ use std::io;
 use serde::Serialize;
 use tercel::ech::ConfigList;
 use tercel::pki::Refusal;
-use tercel::pki_types::ServerName;
-use tercel::{Error, Handshake};
+use tercel::{Error, Handshake, ServerName};
 
 use crate::certificates::{CertificateDescription, describe_chain};
 use crate::explain::{self, Fault, UsageError};

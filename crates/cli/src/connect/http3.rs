@@ -10,9 +10,8 @@ use h3::client::RequestStream;
 use hyper::body::{Buf, Bytes};
 use hyper::{Method, Request, Response};
 use tercel::ech::Offer;
-use tercel::pki_types::ServerName;
 use tercel::session::ClientSessionStore;
-use tercel::{ClientConfig, ConnectionInfo, Error};
+use tercel::{ClientConfig, ConnectionInfo, Error, ServerName};
 use tokio::time::{sleep, timeout};
 
 use super::ech::{EchPlan, plan, second_offer};

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Serialize, Serializer};
-use tercel::pki_types::ServerName;
-use tercel::{ConnectionInfo, Ech, Side};
+use tercel::{ConnectionInfo, Ech, ServerName, Side};
 
 use crate::certificates::{CertificateDescription, PublicKeyDescription, describe_chain};
 use crate::explain;

@@ -9,8 +9,7 @@ use h3::client::SendRequest;
 use hyper::body::Bytes;
 use quinn::{Connecting, ConnectionError, Endpoint, TokioRuntime, TransportConfig};
 use tercel::ech::Offer;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, ConnectionInfo};
+use tercel::{ClientConfig, ConnectionInfo, ServerName};
 use tercel_quinn::{QuicClientConfig, endpoint_config};
 use tokio::time::timeout;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tercel::ServerName;
 use tercel::ech::Offer;
-use tercel::pki_types::ServerName;
 use tercel_tokio::{Connector, HandshakeError, TlsStream};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;

@@ -11,8 +11,7 @@ use h3::client::{RequestStream, SendRequest};
 use hyper::Request;
 use hyper::body::{Buf, Bytes};
 use tercel::client::ClientConfigBuilder;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, ConnectionInfo};
+use tercel::{ClientConfig, ConnectionInfo, ServerName};
 use tokio::task::JoinHandle;
 
 use super::http1::Answer;

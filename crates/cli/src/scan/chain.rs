@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tercel::ServerName;
 use tercel::pki::{
     CertificateSummary, ChainVerifier, ReadableTime, RefusalReason, Roots, Staple, Usage,
 };
-use tercel::pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel::pki_types::{CertificateDer, UnixTime};
 
 use super::proof::Proof;
 use super::reply::ServerFlight;

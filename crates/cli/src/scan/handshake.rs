@@ -4,8 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Connection, Error, Handshake, Next, ReceiveBuffer};
+use tercel::{ClientConfig, Connection, Error, Handshake, Next, ReceiveBuffer, ServerName};
 
 use crate::explain;
 use crate::transport::Transport;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::certificates::AcceptAnyPeer;
-use tercel::pki_types::ServerName;
 use tercel::wire::AlertDescription;
-use tercel::{ClientConfig, ConnectionInfo, Policy};
+use tercel::{ClientConfig, ConnectionInfo, Policy, ServerName};
 
 use super::report::Feature;
 use super::scanner::Scanner;

@@ -51,7 +51,6 @@ mod weakness;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel_wire::ProtocolVersion;
 
@@ -101,7 +100,7 @@ fn standard(options: &Options, target: &Target) -> Result<Standard> {
     let roots = match (&options.ca, options.insecure) {
         (_, true) => None,
         (Some(file), _) => Some(credential_files::roots(file)?),
-        (None, _) => Some(Roots::native()?.roots),
+        (None, _) => Some(credential_files::system_roots()?),
     };
     Ok(Standard { roots: roots.map(Arc::new), name, now: UnixTime::now() })
 }

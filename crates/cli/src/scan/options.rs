@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tercel::pki_types::ServerName;
+use tercel::ServerName;
 
 use super::connections::Limits;
 use crate::client::server_name;

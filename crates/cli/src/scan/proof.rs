@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use tercel::certificates::AcceptAnyPeer;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Policy};
+use tercel::{ClientConfig, Policy, ServerName};
 
 use super::handshake::{self, HandshakeFailure};
 use super::reply::ServerFlight;

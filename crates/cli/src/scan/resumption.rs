@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tercel::certificates::AcceptAnyPeer;
-use tercel::pki_types::{ServerName, UnixTime};
+use tercel::pki_types::UnixTime;
 use tercel::session::{ClientSessionKey, ClientSessionStore};
 use tercel::{
     ClientConfig, Connection, ConnectionInfo, EarlyData, Handshake, Opened, Policy, ReceiveBuffer,
+    ServerName,
 };
 use tercel_wire::{ExtensionType, ProtocolVersion};
 

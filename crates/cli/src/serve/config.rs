@@ -13,7 +13,7 @@ use tercel::{
 
 use super::identity::Identity;
 use super::options::{ClientAuthMode, Options, Sessions};
-use crate::credential_files;
+use crate::{credential_files, explain};
 
 /// The configuration for TCP.
 pub(crate) fn config(options: &Options, identity: &Identity) -> Result<Arc<ServerConfig>> {
@@ -23,7 +23,14 @@ pub(crate) fn config(options: &Options, identity: &Identity) -> Result<Arc<Serve
         None if options.echo => builder,
         None => builder.alpn(options.protocols()),
     };
-    Ok(builder.build()?)
+    let config = builder.build()?;
+    if config.omits_authorities() {
+        explain::warn(format_args!(
+            "--client-ca: the names of the authorities exceed 63 KiB, so that none is sent to \
+             clients, and each client chooses a certificate without them"
+        ));
+    }
+    Ok(config)
 }
 
 /// The configuration for HTTP/3. It is separate, because over TCP no client may choose HTTP/3, and

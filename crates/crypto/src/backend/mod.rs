@@ -60,6 +60,7 @@ pub(crate) mod pkey;
 pub(crate) mod random_nonce;
 pub(crate) mod rsa;
 pub(crate) mod secret;
+pub(crate) mod self_tests;
 pub(crate) mod sha;
 #[cfg(any(lanes_avx2, kernels))]
 pub(crate) mod stack;

@@ -6,7 +6,7 @@ use core::ptr;
 use super::failed;
 use super::handle::{Bytes, Handle, Object};
 use super::lc;
-use crate::error::CryptoError;
+use crate::error::{CryptoError, Pkcs12Error};
 
 /// The contents of a file: the private key, if there is one, as PKCS#8; and the certificates, in
 /// the order of the file.
@@ -16,7 +16,7 @@ pub(crate) struct Contents {
 }
 
 /// Verifies the MAC of `file` with `password`, and decrypts the contents.
-pub(crate) fn open(file: &[u8], password: &CStr) -> Result<Contents, CryptoError> {
+pub(crate) fn open(file: &[u8], password: &CStr) -> Result<Contents, Pkcs12Error> {
     // SAFETY: the result is null, or we own it.
     let stack = unsafe { Handle::new(lc::OPENSSL_sk_new_null(), CryptoError::Internal)? };
     let mut input = lc::CBS { data: file.as_ptr(), len: file.len() };
@@ -38,16 +38,42 @@ pub(crate) fn open(file: &[u8], password: &CStr) -> Result<Contents, CryptoError
     Ok(Contents { key, certificates: certificates(&stack)? })
 }
 
-/// Distinguishes a wrong password from other errors, and clears the error queue.
-fn reason() -> CryptoError {
+/// The reason of the first error, which is the most specific one. Clears the error queue.
+fn reason() -> Pkcs12Error {
     // SAFETY: the call only reads the error queue of the calling thread.
-    let last = unsafe { lc::ERR_peek_last_error() };
-    let code = (lc::ERR_GET_LIB(last), lc::ERR_GET_REASON(last));
-    failed(match code == (lc::ERR_LIB_PKCS12, lc::PKCS12_R_MAC_VERIFY_FAILURE) {
-        true => CryptoError::Rejected,
-        false => CryptoError::InvalidKey,
-    })
+    let first = unsafe { lc::ERR_peek_error() };
+    let reason = match (lc::ERR_GET_LIB(first), lc::ERR_GET_REASON(first)) {
+        (lc::ERR_LIB_PKCS12, lc::PKCS12_R_MAC_VERIFY_FAILURE) => Pkcs12Error::WrongPassword,
+        (lc::ERR_LIB_PKCS8, lc::PKCS8_R_MISSING_MAC) => Pkcs12Error::NoMac,
+        (lc::ERR_LIB_PKCS8, lc::PKCS8_R_MULTIPLE_PRIVATE_KEYS_IN_PKCS12) => {
+            Pkcs12Error::SeveralKeys
+        }
+        (lc::ERR_LIB_PKCS8, reason) if UNSUPPORTED.contains(&reason) => Pkcs12Error::Unsupported,
+        (lc::ERR_LIB_DIGEST, _)
+        | (lc::ERR_LIB_EVP, lc::EVP_R_UNSUPPORTED_ALGORITHM)
+        | (lc::ERR_LIB_EC, lc::EC_R_UNKNOWN_GROUP) => Pkcs12Error::Unsupported,
+        _ => Pkcs12Error::Malformed,
+    };
+    failed(CryptoError::Internal);
+    reason
 }
+
+/// The reasons of AWS-LC for an algorithm or a form that it does not have.
+const UNSUPPORTED: [i32; 13] = [
+    lc::PKCS8_R_METHOD_NOT_SUPPORTED,
+    lc::PKCS8_R_PKCS12_PUBLIC_KEY_INTEGRITY_NOT_SUPPORTED,
+    lc::PKCS8_R_UNKNOWN_ALGORITHM,
+    lc::PKCS8_R_UNKNOWN_CIPHER,
+    lc::PKCS8_R_UNKNOWN_CIPHER_ALGORITHM,
+    lc::PKCS8_R_UNKNOWN_DIGEST,
+    lc::PKCS8_R_UNKNOWN_HASH,
+    lc::PKCS8_R_UNSUPPORTED_CIPHER,
+    lc::PKCS8_R_UNSUPPORTED_KEYLENGTH,
+    lc::PKCS8_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION,
+    lc::PKCS8_R_UNSUPPORTED_PRF,
+    lc::PKCS8_R_UNSUPPORTED_PRIVATE_KEY_ALGORITHM,
+    lc::PKCS8_R_UNSUPPORTED_SALT_TYPE,
+];
 
 fn to_pkcs8(key: &Handle<lc::EVP_PKEY>) -> Result<Bytes, CryptoError> {
     // SAFETY: a `CBB` is plain data, and zeros are its state before `CBB_init`.

@@ -82,7 +82,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tercel::crypto::HashAlgorithm;
 use tercel::pki_types::UnixTime;
-use tercel::session::ReplayGuard;
+use tercel::session::{ReplayGuard, ReplayGuardId};
 use tercel_crypto::{Hash, fill_random};
 use tokio::time::Instant;
 use tracing::info;
@@ -138,6 +138,13 @@ impl StoreReplayGuard {
             saw_other_parameters: AtomicBool::new(false),
             retired: AtomicBool::new(false),
         }
+    }
+
+    /// The ID of the guard, which is the same on all nodes of a fleet.
+    pub(crate) fn id(&self) -> ReplayGuardId {
+        let digest =
+            Hash::digest(HashAlgorithm::Sha256, &[b"tercel replay guard", self.prefix.as_bytes()]);
+        digest.first_chunk().copied().unwrap_or_default()
     }
 
     /// Makes the guard refuse early data from now on. The guard also stops renewing the epoch, so

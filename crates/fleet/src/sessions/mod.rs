@@ -5,6 +5,10 @@
 //! exchange sessions nor extend their lifetime. A store can still return a single-use session
 //! twice.
 //!
+//! A single-use session is found first, and claimed once its client has proved that it has the key,
+//! in a second request. Any client that has seen the ID of a session can ask for it, and must not
+//! be able to remove it. RFC 9846 8.1
+//!
 //! A session is written once, and only if there is no entry with its key. If the request to write a
 //! session has timed out, it can still reach the store after the session was removed. So when the
 //! store does not have a session that is to be removed, an empty entry, a *tombstone*, is stored in
@@ -20,7 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::{questions::FindSessionQuestion, session::NewSession};
+use tercel::questions::{ClaimSessionQuestion, FindSessionQuestion};
+use tercel::session::NewSession;
 
 use crate::error::FleetError;
 use crate::secrets::{SecretKeys, SharedSecrets};
@@ -42,14 +47,35 @@ impl Sessions {
     /// Finds the session of this ID. Any failure counts as not found, which costs a full
     /// handshake.
     pub(crate) async fn find(&self, question: FindSessionQuestion) -> Option<Vec<u8>> {
-        let found = self.look_up(question.identity(), question.is_single_use()).await;
+        let found = self.look_up(question.identity()).await;
         let counters = &self.store.counters;
         let count = if found.is_some() { &counters.hits } else { &counters.misses };
         count.add();
         found
     }
 
-    pub(crate) async fn look_up(&self, id: &[u8], take: bool) -> Option<Vec<u8>> {
+    /// Removes a single-use session. Returns whether this call removed it: of several concurrent
+    /// calls, only one does. RFC 9846 8.1
+    pub(crate) async fn claim(&self, question: ClaimSessionQuestion) -> bool {
+        self.remove(question.identity()).await.unwrap_or(false)
+    }
+
+    pub(crate) async fn remove(&self, id: &[u8]) -> Option<bool> {
+        if id.len() != ID {
+            return None;
+        }
+        let secrets = self.secrets.get();
+        let mut commands = pipe();
+        for (_, keys) in secrets.all() {
+            commands.cmd("EVAL").arg(REMOVE_SESSION).arg(1).arg(self.name(keys, id));
+        }
+        let connections = self.store.connections().ok()?;
+        let removed: Vec<i64> =
+            self.store.run_pipeline(Caller::Handshake, &connections, commands).await.ok()?;
+        Some(removed.contains(&1))
+    }
+
+    pub(crate) async fn look_up(&self, id: &[u8]) -> Option<Vec<u8>> {
         // IDs that this fleet cannot have issued are not looked up in the store.
         if id.len() != ID {
             return None;
@@ -58,14 +84,7 @@ impl Sessions {
         // The key of an entry depends on the secret with which the session was encrypted.
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
         let mut commands = pipe();
-        for name in &names {
-            if take {
-                // Only one of several concurrent requests gets the session. RFC 9846 8.1
-                commands.cmd("EVAL").arg(TAKE_SESSION).arg(1).arg(name);
-            } else {
-                commands.cmd("GET").arg(name);
-            }
-        }
+        names.iter().for_each(|name| _ = commands.cmd("GET").arg(name));
         let connections = self.store.connections().ok()?;
         let sealed: Vec<Option<Vec<u8>>> =
             self.store.run_pipeline(Caller::Handshake, &connections, commands).await.ok()?;
@@ -93,10 +112,10 @@ impl Sessions {
         let names: Vec<_> = secrets.all().map(|(_, keys)| self.name(keys, id)).collect();
         let connections = self.store.connections()?;
         let mut commands = pipe();
-        names.iter().for_each(|name| _ = commands.cmd("EVAL").arg(TAKE_SESSION).arg(1).arg(name));
-        let taken: Vec<Option<Vec<u8>>> =
+        names.iter().for_each(|name| _ = commands.cmd("EVAL").arg(REMOVE_SESSION).arg(1).arg(name));
+        let removed: Vec<i64> =
             self.store.run_pipeline(Caller::Background, &connections, commands).await?;
-        if taken.iter().flatten().any(|sealed| !sealed.is_empty()) {
+        if removed.contains(&1) {
             return Ok(true);
         }
         let mut commands = pipe();
@@ -156,9 +175,9 @@ const ID: usize = 32;
 /// The value of a removed session. No sealed session is empty.
 const TOMBSTONE: &str = "";
 
-/// Returns an entry and deletes it, unless it is a tombstone.
-pub(crate) const TAKE_SESSION: &str = "local there = redis.call('GET', KEYS[1]) \
-     if there and there ~= '' then redis.call('DEL', KEYS[1]) end return there";
+/// Deletes an entry, unless it is a tombstone. Returns the number of deleted entries.
+pub(crate) const REMOVE_SESSION: &str = "local there = redis.call('GET', KEYS[1]) \
+     if there and there ~= '' then return redis.call('DEL', KEYS[1]) end return 0";
 
 /// The longest lifetime of a session. RFC 9846 4.7.1
 const MAX_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::sealed_set::COMPARE_AND_SET;
-use crate::sessions::TAKE_SESSION;
+use crate::sessions::REMOVE_SESSION;
 
 /// Values, and when they expire in milliseconds since 1970.
 pub(super) type Data = HashMap<Vec<u8>, (Vec<u8>, Option<i64>)>;
@@ -220,12 +220,12 @@ impl Shared {
                 there.1 = Some(now + lifetime);
                 b":1\r\n".to_vec()
             }
-            "EVAL" if text[1] == TAKE_SESSION => {
-                let there = data.get(&command[3]).map(|(value, _)| value.clone());
-                if there.as_ref().is_some_and(|value| !value.is_empty()) {
+            "EVAL" if text[1] == REMOVE_SESSION => {
+                let removes = data.get(&command[3]).is_some_and(|(value, _)| !value.is_empty());
+                if removes {
                     data.remove(&command[3]);
                 }
-                bulk(there.as_deref())
+                format!(":{}\r\n", u8::from(removes)).into_bytes()
             }
             "EVAL" => {
                 assert_eq!(text[1], COMPARE_AND_SET);

@@ -3,6 +3,7 @@
 //!
 //! There is one file for each kind of value that nodes share, and for each kind of store.
 
+mod clients_without_key;
 mod early_data;
 mod ech_keys;
 mod fake_store;

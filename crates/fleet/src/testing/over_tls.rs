@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
-use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tercel::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Credential, EarlyData, ServerConfig,
+    ClientConfig, Credential, EarlyData, ServerConfig, ServerName,
     session::{ClientMemoryStore, ClientSessionKey, ClientSessionStore},
 };
 use tercel_tokio::{Acceptor, Answers, Connector};
@@ -123,7 +123,7 @@ impl TlsNode {
     }
 
     /// Sends recorded bytes, and waits until the node has answered.
-    async fn replay(&self, bytes: &[u8]) {
+    pub(super) async fn replay(&self, bytes: &[u8]) {
         let (mut near, far) = duplex(1 << 16);
         near.write_all(bytes).await.unwrap();
         let answered = async {
@@ -170,8 +170,8 @@ pub(super) fn client(version: ProtocolVersion) -> Connector {
     Connector::new(config.build().unwrap())
 }
 
-/// A TLS 1.2 client that keeps the first session that it received, even after an alert.
-fn client_that_keeps_its_session() -> Connector {
+/// A client that keeps the last session that it received, even after its use or an alert.
+pub(super) fn client_that_keeps_its_session(version: ProtocolVersion) -> Connector {
     #[derive(Default)]
     struct SingleSessionStore(Mutex<Option<Vec<u8>>>);
     impl ClientSessionStore for SingleSessionStore {
@@ -185,7 +185,7 @@ fn client_that_keeps_its_session() -> Connector {
     }
     let mut roots = Roots::new();
     roots.add_der(&IDENTITY.root).unwrap();
-    let config = ClientConfig::builder().roots(roots).versions(&[ProtocolVersion::TLS1_2]);
+    let config = ClientConfig::builder().roots(roots).versions(&[version]).early_data(true);
     Connector::new(config.session_store(Arc::new(SingleSessionStore::default())).build().unwrap())
 }
 
@@ -248,7 +248,8 @@ async fn sessions_of_one_node_resume_on_another() {
 /// Resumption on another node proves that the session is still in the store. RFC 5246 7.2.2
 pub(super) async fn a_fatal_alert_removes_the_session(nodes: [&TlsNode; 2]) {
     // The client must keep the session: a client that received the alert would discard it.
-    let (client, store) = (client_that_keeps_its_session(), || nodes[1].fleet.counts().removed);
+    let client = client_that_keeps_its_session(ProtocolVersion::TLS1_2);
+    let store = || nodes[1].fleet.counts().removed;
     assert!(!nodes[0].connect(&client, b"").await.0);
     assert!(nodes[1].connect(&client, b"").await.0);
     let before = store();

@@ -13,6 +13,7 @@ use tercel_harness::ports::free_port;
 use tercel_harness::store::Store;
 use tokio::time::Instant;
 
+use super::clients_without_key::clients_without_key_remove_no_session;
 use super::nodes::{Folder, Node, wait_until};
 use super::over_tls::{
     BLIND, IDENTITY, Shares, TlsNode, a_fatal_alert_removes_the_session, client,
@@ -64,6 +65,7 @@ async fn clients_resume_on_another_node() {
         let (a, b) = pair(&real, &folder, shares).await;
         clients_resume_everywhere(&[&a, &b]).await;
         early_data_is_accepted_once(&a, &b).await;
+        Box::pin(clients_without_key_remove_no_session([&a, &b])).await;
         if shares == Shares::Sessions {
             a_fatal_alert_removes_the_session([&a, &b]).await;
         }
@@ -71,7 +73,7 @@ async fn clients_resume_on_another_node() {
 }
 
 #[tokio::test]
-async fn of_two_concurrent_nodes_one_takes_one_admits_and_one_rotates() {
+async fn of_two_concurrent_nodes_one_claims_one_admits_and_one_rotates() {
     let Some(real) = RealStore::start(&[]) else { return };
     let (a, b) = (Node::at(&real.url()).await, Node::at(&real.url()).await);
     for round in 0..50_u8 {
@@ -80,8 +82,10 @@ async fn of_two_concurrent_nodes_one_takes_one_admits_and_one_rotates() {
         let new =
             tercel::session::NewSession { id: id.to_vec(), session: b"session".to_vec(), expires };
         a.sessions.keep(new).await;
-        let both = tokio::join!(a.sessions.look_up(&id, true), b.sessions.look_up(&id, true));
-        assert!(both.0.is_some() ^ both.1.is_some(), "round {round}");
+        let both = tokio::join!(a.sessions.look_up(&id), b.sessions.look_up(&id));
+        assert!(both.0.is_some() && both.1.is_some(), "round {round}");
+        let both = tokio::join!(a.sessions.remove(&id), b.sessions.remove(&id));
+        assert!(both.0.unwrap() ^ both.1.unwrap(), "round {round}");
         // The first set is created in round 0; its key begins three seconds later.
         let settled = if round == 0 { 0 } else { 3 };
         let now = 1_000_000 + u64::from(round) * super::nodes::PERIOD + settled;
@@ -115,19 +119,18 @@ async fn a_session_removed_before_it_arrives_stays_removed() {
         tercel::session::NewSession { id, session, expires }
     };
     assert!(!node.sessions.forget(&[1; 32]).await.unwrap());
-    assert_eq!(node.sessions.look_up(&[1; 32], true).await, None);
+    assert_eq!(node.sessions.remove(&[1; 32]).await, Some(false));
     node.sessions.keep(new([1; 32])).await;
-    for take in [false, true] {
-        assert_eq!(node.sessions.look_up(&[1; 32], take).await, None);
-    }
+    assert_eq!(node.sessions.look_up(&[1; 32]).await, None);
+    assert_eq!(node.sessions.remove(&[1; 32]).await, Some(false));
     let keys: Vec<String> = real.ask(&["KEYS", "*session:*"]).await;
     let left: i64 = real.ask(&["PTTL", &keys[0]]).await;
     assert!(keys.len() == 1 && (604_790_000..=604_800_000).contains(&left), "{keys:?} {left}");
     // Another session is not affected, and leaves no tombstone.
     node.sessions.keep(new([2; 32])).await;
-    assert!(node.sessions.look_up(&[2; 32], false).await.is_some());
+    assert!(node.sessions.look_up(&[2; 32]).await.is_some());
     assert!(node.sessions.forget(&[2; 32]).await.unwrap());
-    assert_eq!(node.sessions.look_up(&[2; 32], false).await, None);
+    assert_eq!(node.sessions.look_up(&[2; 32]).await, None);
     let keys: Vec<String> = real.ask(&["KEYS", "*session:*"]).await;
     assert_eq!((keys.len(), node.counts().kept), (1, 1));
 }

@@ -24,21 +24,26 @@ async fn another_node_finds_a_stored_session() {
     let fake = FakeStore::start();
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     a.sessions.keep(new(ID, 100)).await;
-    assert_eq!(b.sessions.look_up(&ID, false).await.unwrap(), SESSION);
-    assert_eq!(b.sessions.look_up(&ID, true).await.unwrap(), SESSION);
-    assert_eq!(a.sessions.look_up(&ID, false).await, None);
+    assert_eq!(b.sessions.look_up(&ID).await.unwrap(), SESSION);
+    // To find a session does not remove it: its ID is seen on the wire.
+    assert_eq!(a.sessions.look_up(&ID).await.unwrap(), SESSION);
+    assert_eq!(b.sessions.remove(&ID).await, Some(true));
+    assert_eq!(a.sessions.look_up(&ID).await, None);
+    assert_eq!(a.sessions.remove(&ID).await, Some(false));
     assert_eq!(a.counts().kept, 1);
 }
 
 #[tokio::test]
-async fn of_two_concurrent_nodes_one_takes() {
+async fn of_two_concurrent_nodes_one_claims() {
     let fake = FakeStore::start();
     let (a, b) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     for round in 0..20_u8 {
         a.sessions.keep(new([round; 32], 100)).await;
         let id = [round; 32];
-        let both = tokio::join!(a.sessions.look_up(&id, true), b.sessions.look_up(&id, true));
-        assert_eq!(both.0.is_some() as u8 + both.1.is_some() as u8, 1, "round {round}");
+        let both = tokio::join!(a.sessions.look_up(&id), b.sessions.look_up(&id));
+        assert!(both.0.is_some() && both.1.is_some(), "round {round}");
+        let both = tokio::join!(a.sessions.remove(&id), b.sessions.remove(&id));
+        assert!(both.0.unwrap() ^ both.1.unwrap(), "round {round}");
     }
 }
 
@@ -68,14 +73,14 @@ async fn a_store_cannot_swap_or_change_sessions() {
     let mut values: Vec<_> = data.values().cloned().collect();
     values.reverse();
     fake.set_data(data.keys().cloned().zip(values).collect());
-    assert_eq!(node.sessions.look_up(&[1; 32], false).await, None);
-    assert_eq!(node.sessions.look_up(&[2; 32], false).await, None);
+    assert_eq!(node.sessions.look_up(&[1; 32]).await, None);
+    assert_eq!(node.sessions.look_up(&[2; 32]).await, None);
     let mut damaged = data.clone();
     damaged.values_mut().for_each(|(value, _)| value[40] ^= 1);
     fake.set_data(damaged);
-    assert_eq!(node.sessions.look_up(&[1; 32], false).await, None);
+    assert_eq!(node.sessions.look_up(&[1; 32]).await, None);
     fake.set_data(data);
-    assert!(node.sessions.look_up(&[1; 32], false).await.is_some());
+    assert!(node.sessions.look_up(&[1; 32]).await.is_some());
 }
 
 #[tokio::test]
@@ -85,7 +90,7 @@ async fn another_fleet_finds_nothing() {
     node.sessions.keep(new(ID, 100)).await;
     for secret in [FleetSecret::new(&[8; 32], "test"), FleetSecret::new(&[7; 32], "other")] {
         let other = Node::with_secret(&fake.url(), &secret).await;
-        assert_eq!(other.sessions.look_up(&ID, false).await, None);
+        assert_eq!(other.sessions.look_up(&ID).await, None);
     }
 }
 
@@ -98,7 +103,7 @@ async fn a_store_cannot_keep_a_session_alive() {
     data.values_mut().for_each(|(_, end)| *end = None);
     fake.set_data(data);
     tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
-    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert_eq!(node.sessions.look_up(&ID).await, None);
     assert_eq!(fake.data().len(), 1, "it was there");
 }
 
@@ -108,7 +113,8 @@ async fn the_store_is_not_asked_for_ids_of_another_length() {
     let node = Node::at(&fake.url()).await;
     let before = fake.requests();
     for length in [0, 1, 31, 33, 200] {
-        assert_eq!(node.sessions.look_up(&vec![1; length], true).await, None);
+        assert_eq!(node.sessions.look_up(&vec![1; length]).await, None);
+        assert_eq!(node.sessions.remove(&vec![1; length]).await, None);
     }
     assert_eq!(fake.requests(), before);
 }
@@ -119,7 +125,7 @@ async fn without_a_store_there_is_no_session() {
     let node = Node::at(&fake.url()).await;
     node.sessions.keep(new(ID, 100)).await;
     node.store.set_connections(None);
-    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert_eq!(node.sessions.look_up(&ID).await, None);
     node.sessions.keep(new([2; 32], 100)).await;
     assert_eq!((node.counts().kept, node.counts().unavailable), (1, 1));
     assert!(!node.tickets.has_keys() && node.tickets.seal(SESSION, at(1)).is_none());
@@ -149,8 +155,9 @@ async fn a_session_that_arrives_after_its_removal_stays_removed() {
     wait_until("the session has arrived", || !fake.data().is_empty()).await;
     // Either order of arrival gives the same result.
     for at_node in [&node, &other] {
-        for take in [false, true, true] {
-            assert_eq!(at_node.sessions.look_up(&ID, take).await, None, "still removed");
+        for _ in 0..2 {
+            assert_eq!(at_node.sessions.look_up(&ID).await, None, "still removed");
+            assert_eq!(at_node.sessions.remove(&ID).await, Some(false), "still removed");
         }
     }
     assert_eq!(fake.data().into_values().map(|(value, _)| value).collect::<Vec<_>>(), [b""]);
@@ -161,10 +168,10 @@ async fn a_session_removed_before_it_was_written_is_not_written() {
     let fake = FakeStore::start();
     let node = Node::at(&fake.url()).await;
     assert!(!node.sessions.forget(&ID).await.unwrap());
-    // The removal holds even if a client that knows the ID tries to take the session first.
-    assert_eq!(node.sessions.look_up(&ID, true).await, None);
+    // The removal holds even if a client claims the session first.
+    assert_eq!(node.sessions.remove(&ID).await, Some(false));
     node.sessions.keep(new(ID, 100)).await;
-    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert_eq!(node.sessions.look_up(&ID).await, None);
     assert_eq!(node.counts().kept, 0);
     // The tombstone lives exactly as long as a session can.
     let week = 7 * 24 * 60 * 60 * 1000;
@@ -177,7 +184,7 @@ async fn a_removed_session_leaves_nothing_behind() {
     let (node, other) = (Node::at(&fake.url()).await, Node::at(&fake.url()).await);
     node.sessions.keep(new(ID, 100)).await;
     assert!(other.sessions.forget(&ID).await.unwrap());
-    assert_eq!(node.sessions.look_up(&ID, false).await, None);
+    assert_eq!(node.sessions.look_up(&ID).await, None);
     assert!(fake.data().is_empty());
 }
 
@@ -191,10 +198,10 @@ async fn removals_wait_until_the_store_is_back() {
     let running = tokio::spawn(task.run());
     queue.forget_session(&ID);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(other.sessions.look_up(&ID, false).await.is_some(), "the store is unavailable");
+    assert!(other.sessions.look_up(&ID).await.is_some(), "the store is unavailable");
     node.connect().await;
     wait_until("removed", || node.counts().removed == 1).await;
-    assert_eq!(other.sessions.look_up(&ID, false).await, None);
+    assert_eq!(other.sessions.look_up(&ID).await, None);
     // The task ends when all senders are dropped.
     drop(queue);
     running.await.unwrap();

@@ -34,7 +34,7 @@ async fn only_the_requests_in_progress_wait_for_a_slow_store() {
     let asking: Vec<_> = (0..100_u8)
         .map(|number| {
             let node = Arc::clone(&node);
-            tokio::spawn(async move { node.sessions.look_up(&[number; 32], false).await })
+            tokio::spawn(async move { node.sessions.look_up(&[number; 32]).await })
         })
         .collect();
     // They wait at the same time: one after the other, they would take longer than this limit.
@@ -48,7 +48,7 @@ async fn only_the_requests_in_progress_wait_for_a_slow_store() {
     assert!(!node.store.is_connected());
     let asked = fake.requests();
     for number in 0..100 {
-        assert_eq!(node.sessions.look_up(&[number; 32], false).await, None);
+        assert_eq!(node.sessions.look_up(&[number; 32]).await, None);
     }
     assert_eq!(fake.requests(), asked);
     assert_eq!(node.counts().unavailable, 100);
@@ -61,7 +61,7 @@ async fn a_cancelled_request_does_not_disturb_others() {
     let node = Node::at(&fake.url()).await;
     for number in 0..50_u8 {
         let id = [number; 32];
-        let asking = node.sessions.look_up(&id, false);
+        let asking = node.sessions.look_up(&id);
         let _ = tokio::time::timeout(Duration::ZERO, asking).await;
     }
     let mut get = redis::cmd("GET");
@@ -124,7 +124,7 @@ async fn a_slow_store_is_still_the_same_store() {
         || node.store.current().and_then(|connections| connections.observed_epoch.load_full());
     let before = observed_epoch().unwrap();
     fake.set_unresponsive(true);
-    assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+    assert_eq!(node.sessions.look_up(&[7; 32]).await, None);
     wait_until("disconnected", || !node.store.is_connected()).await;
     fake.set_unresponsive(false);
     wait_until("reconnected", || node.store.is_connected()).await;
@@ -144,7 +144,7 @@ async fn a_store_that_reports_itself_unusable_is_disconnected() {
     let node = Node::at(&fake.url()).await;
     let running = start_store_task(&node, &fake).await;
     *fake.shared.error.lock().unwrap() = Some("READONLY no writes here");
-    assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+    assert_eq!(node.sessions.look_up(&[7; 32]).await, None);
     *fake.shared.error.lock().unwrap() = None;
     wait_until("connected again", || node.counts().connected == 2 && node.store.is_connected())
         .await;

@@ -76,7 +76,7 @@ async fn an_unusable_store_is_logged_once_with_its_reason() {
         // The node tries several times, but logs one warning.
         wait_until("another attempt", || fake.requests() >= asked + 6).await;
         assert!(!node.store.is_connected(), "{answer}");
-        assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+        assert_eq!(node.sessions.look_up(&[7; 32]).await, None);
         let lines = warnings.0.lock().unwrap().clone();
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].contains(word) && lines[0].contains(&answer[..3]), "{lines:?}");
@@ -113,7 +113,7 @@ async fn a_store_that_becomes_unusable_is_disconnected_with_the_reason() {
         let running = tokio::spawn(async move { task.run().await });
         wait_until("connected", || node.store.is_connected()).await;
         *fake.shared.error.lock().unwrap() = Some(answer);
-        assert_eq!(node.sessions.look_up(&[7; 32], false).await, None);
+        assert_eq!(node.sessions.look_up(&[7; 32]).await, None);
         assert!(!node.store.is_connected(), "{answer}");
         let asked = fake.requests();
         wait_until("another attempt", || fake.requests() >= asked + 6).await;

@@ -1,8 +1,9 @@
 //! Certificates: parsing, and those of a connection.
 
-use tercel_native_tls::Certificate;
+use tercel_native_tls::{Certificate, Identity};
 
 use crate::fixtures::{Authority, connect, localhost, trusting};
+use crate::pem_cases::check;
 
 #[test]
 fn der_and_pem_are_the_same_certificate() {
@@ -23,6 +24,27 @@ fn all_certificates_of_a_file_are_parsed() {
     let first = Certificate::from_pem(pem.as_bytes()).unwrap();
     assert_eq!(first.to_der().unwrap(), one.der().to_vec());
     assert!(Certificate::stack_from_pem(b"").unwrap().is_empty());
+}
+
+/// RFC 7468 2, 3
+#[test]
+fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+    let (authority, issued) = localhost();
+    let (one, other) = (authority.certificate.pem(), Authority::new("other").certificate.pem());
+    check("stack", &one, &other, |pem| match Certificate::stack_from_pem(pem) {
+        Ok(stack) if stack.is_empty() => Err("no certificate".to_owned()),
+        Ok(stack) => Ok(stack.iter().map(|one| one.to_der().unwrap()).collect::<Vec<_>>()),
+        Err(error) => Err(error.to_string()),
+    });
+    check("first", &one, &other, |pem| {
+        Certificate::from_pem(pem).map(|_| ()).map_err(|error| error.to_string())
+    });
+    let (chain, key) = (issued.chain_pem(), issued.key.serialize_pem());
+    let identity = |chain: &[u8], key: &[u8]| {
+        Identity::from_pkcs8(chain, key).map(|_| ()).map_err(|error| error.to_string())
+    };
+    check("chain", &chain, &one, |pem| identity(pem, key.as_bytes()));
+    check("key", &chain, &key, |pem| identity(chain.as_bytes(), pem));
 }
 
 #[test]

@@ -96,6 +96,13 @@ fn a_pkcs12_file_that_is_no_identity_is_refused() {
     let Some(files) = Files::new("pkcs12-refused", &issued) else { return };
     let file = files.pkcs12("right", &[]);
     assert!(error(&file, "wrong").contains("password is wrong"));
+    let whole = error(&file[..file.len() - 1], "right");
+    assert_eq!(whole, "PKCS#12: the file is malformed");
+    let file = files.pkcs12("right", &["-nomac"]);
+    assert_eq!(error(&file, "right"), "PKCS#12: the file has no MAC");
+    let file = files.pkcs12("right", &["-keypbe", "aria-256-cbc"]);
+    let expected = "PKCS#12: the file uses an algorithm that is not supported";
+    assert_eq!(error(&file, "right"), expected);
     let export = ["pkcs12", "-export", "-passout", "pass:right", "-out", "file.p12"];
     files.openssl(&[&export[..], &["-nokeys", "-in", "chain.pem"]].concat());
     assert!(error(&files.read("file.p12"), "right").contains("contains no private key"));

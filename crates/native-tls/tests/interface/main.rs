@@ -6,8 +6,11 @@ mod certificates;
 mod channel_binding;
 mod connections;
 mod fixtures;
+mod host_names;
 mod identities;
 mod openssl;
+#[path = "../../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 mod thread_safety;
 mod versions;
 mod would_block;

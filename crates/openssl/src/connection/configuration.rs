@@ -291,7 +291,9 @@ impl Ssl {
         let lifetime = Duration::from_secs(settings.session_timeout.max(1).unsigned_abs());
         builder = builder.session_lifetime(lifetime);
         if settings.max_early_data > 0 {
+            // The cache and the program's callback belong to all configurations of a context.
             builder = builder.early_data(settings.max_early_data, Policy::Ask);
+            builder = builder.replay_guard_id(*b"libssl's program");
         }
         let count = u8::try_from(settings.tickets).unwrap_or(u8::MAX);
         builder = builder.ticket_counts(count, count.min(1));

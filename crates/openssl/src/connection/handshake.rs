@@ -3,9 +3,8 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
-use tercel::pki_types::ServerName;
 use tercel::wire::AlertDescription;
-use tercel::{Handshake, Next};
+use tercel::{Handshake, Next, ServerName};
 
 use super::Ssl;
 use super::alerts::INTERNAL_ERROR;
@@ -253,12 +252,15 @@ impl Ssl {
     }
 
     fn failed(&self, error: Error) {
-        self.stage.replace(Stage::Failed);
+        let refusal = match self.stage.replace(Stage::Failed) {
+            Stage::Handshake(handshake) => handshake.refusal().cloned(),
+            _ => None,
+        };
         self.report_received(error);
         self.after_failure(error);
         // The alert is sent if the transport accepts it.
         self.send(true);
-        self.fail(error);
+        self.fail_with(error, refusal.and_then(|refusal| refusal.explanation));
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.

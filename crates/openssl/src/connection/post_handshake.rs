@@ -38,7 +38,7 @@ impl Ssl {
         let updated =
             self.sealing(|connection, unsent| connection.sender.update_key(request, unsent));
         if let Err(error) = updated? {
-            errors::push_error(error);
+            errors::push_error(error, None);
             return None;
         }
         self.message_waits(WaitingMessage::KeyUpdate(kind));
@@ -83,7 +83,7 @@ impl Ssl {
                 None
             }
             Err(error) => {
-                errors::push_error(error);
+                errors::push_error(error, None);
                 None
             }
         }

@@ -127,7 +127,12 @@ impl Ssl {
 
     /// Fails the connection after an error of the transport or of the peer.
     pub(crate) fn fail(&self, error: Error) {
-        crate::errors::push_error(error);
+        self.fail_with(error, None);
+    }
+
+    /// Like [`Self::fail`], with the detail that the error's entry shows in place of its text.
+    pub(super) fn fail_with(&self, error: Error, detail: Option<String>) {
+        crate::errors::push_error(error, detail);
         self.failed.set(true);
         self.want.set(Want::Nothing);
     }

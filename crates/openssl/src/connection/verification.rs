@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 use tercel::Answer;
 use tercel::certificates::PeerIdentity;
-use tercel::pki::{Refusal, RefusalReason};
+use tercel::pki::{CertificateSummary, Refusal, RefusalReason};
+use tercel::pki_types::CertificateDer;
 use tercel::questions::VerifyPeerQuestion;
 use tercel::wire::ProtocolVersion;
 
@@ -112,7 +113,7 @@ impl Ssl {
         let demands = self.side.get() == Some(Side::Server) || self.settings().verify_mode != 0;
         if !trusted && demands {
             let result = self.verify_result.get();
-            let refusal = refuse(alert_of(result)).with_explanation(verify_text(result));
+            let refusal = refuse(alert_of(result)).with_explanation(self.explanation(result));
             return Err(Box::new(refusal));
         }
         if self.wants_retry() {
@@ -178,6 +179,21 @@ impl Ssl {
         }
     }
 
+    /// The text of a result and, if the issuer of a certificate was not found, where the chain that
+    /// libcrypto built ends.
+    fn explanation(&self, result: c_long) -> String {
+        let text = verify_text(result);
+        let chain = self.verified_chain.borrow();
+        let last = chain.last().filter(|_| ISSUER_NOT_FOUND.contains(&result));
+        let der = last.and_then(Certificate::to_der).map(CertificateDer::from);
+        match der.and_then(|der| CertificateSummary::new(&der).ok()) {
+            Some(CertificateSummary { subject, issuer, .. }) => {
+                format!("{text}: the chain ends at \"{subject}\", issued by \"{issuer}\"")
+            }
+            None => text,
+        }
+    }
+
     /// Calls the program's function that checks the certificate status, on a client that requested
     /// it. The error is the alert.
     fn check_status(&self) -> Result<(), u8> {
@@ -204,6 +220,9 @@ fn verify_text(result: c_long) -> String {
     // SAFETY: as above; the text ends with a NUL.
     unsafe { core::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
+
+/// The results of verification for a chain that ends below a trusted certificate (`x509_vfy.h`).
+const ISSUER_NOT_FOUND: [c_long; 5] = [2, 18, 19, 20, 21];
 
 /// The alert for a result of verification (`x509_vfy.h`).
 fn alert_of(result: c_long) -> u8 {

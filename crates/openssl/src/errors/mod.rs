@@ -158,14 +158,14 @@ pub(crate) fn without_errors<T>(body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Adds the entry for an error of a handshake or connection.
+/// Adds the entry for an error of a handshake or connection, with its text or another detail.
 #[track_caller]
-pub(crate) fn push_error(error: Error) {
-    let detail = match error {
+pub(crate) fn push_error(error: Error, detail: Option<String>) {
+    let detail = detail.unwrap_or_else(|| match error {
         // A text that programs and monitors search for.
         Error::AlertReceived(alert) => format!("SSL alert number {}", alert.0),
         _ => error.to_string(),
-    };
+    });
     match reason_of(error) {
         Some(reason) => push_with(reason, &detail),
         None => push_raw(INTERNAL_ERROR, Some(&detail)),
@@ -182,6 +182,9 @@ fn reason_of(error: Error) -> Option<u16> {
         Error::ClosedInHandshake => reasons::SSL_HANDSHAKE_FAILURE,
         Error::Peer(peer) => of_peer(peer),
         Error::Internal(InternalError::NoCredential) => reasons::NO_SHARED_CIPHER,
+        Error::Internal(InternalError::NoCredentialSelected) => {
+            reasons::NO_SUITABLE_SIGNATURE_ALGORITHM
+        }
         Error::Internal(InternalError::RefusedByApplication) => reasons::CALLBACK_FAILED,
         Error::Internal(InternalError::Closed) | Error::Misuse(Misuse::HandshakeEnded) => {
             reasons::PROTOCOL_IS_SHUTDOWN

@@ -156,7 +156,7 @@ functions! {
         match ssl.with_connection(|connection| connection.exporter.export(label, context, out)) {
             Some(Ok(())) => OK,
             Some(Err(error)) => {
-                errors::push_error(error);
+                errors::push_error(error, None);
                 FAIL
             }
             None => FAIL,

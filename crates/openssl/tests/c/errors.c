@@ -18,6 +18,10 @@ static void refused_certificate(int version) {
     CHECK(!shake(&pair));
     CHECK(SSL_get_verify_result(pair.client) == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY);
     CHECK(strstr(ERR_reason_error_string(ERR_peek_error()), "certificate verify failed") != NULL);
+    const char *detail = "";
+    int flags = 0;
+    ERR_peek_error_all(NULL, NULL, NULL, &detail, &flags);
+    CHECK(strstr(detail, "unable to get local issuer certificate: the chain ends at") != NULL);
     CHECK(reason() == SSL_R_CERTIFICATE_VERIFY_FAILED);
     /* A failed handshake stays so, without a second entry. */
     CHECK(SSL_do_handshake(pair.client) == -1 && ERR_peek_error() == 0);

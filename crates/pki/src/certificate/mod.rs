@@ -5,8 +5,10 @@
 
 mod identifiers;
 mod names;
+mod server_names;
 mod spiffe;
 mod summary;
+mod unsupported;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{CryptoError, Hash, PublicKey, SignatureAlgorithm};
@@ -35,6 +37,7 @@ pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, 
     }
     PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
         CryptoError::Unsupported => RefusalReason::UnsupportedKey,
+        _ if has_other_algorithm(leaf.subject_public_key_info) => RefusalReason::UnsupportedKey,
         _ => RefusalReason::InvalidKey,
     })
 }
@@ -49,6 +52,20 @@ pub fn subject_public_key_info<'a>(
 /// The last moment at which a certificate is valid.
 pub fn not_after(certificate: &CertificateDer<'_>) -> Result<UnixTime, RefusalReason> {
     Ok(Certificate::parse_or_refuse(certificate)?.not_after)
+}
+
+/// Whether the validity of a certificate is malformed, to explain why the certificate cannot be
+/// parsed. RFC 5280 4.1.2.5
+#[must_use]
+pub fn has_malformed_validity(certificate: &CertificateDer<'_>) -> bool {
+    let dates = |validity| {
+        let mut validity = Reader::new(validity);
+        time::from_der(validity.element()?)?;
+        time::from_der(validity.element()?)?;
+        validity.finish()
+    };
+    let validity = from_validity(certificate).and_then(|mut fields| fields.expect(der::SEQUENCE));
+    validity.is_ok_and(|validity| dates(validity).is_err())
 }
 
 /// The DNS names for which a certificate is valid, wildcards included, as text.
@@ -123,7 +140,7 @@ pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, R
 }
 
 /// Whether a certificate may certify others: its basicConstraints and, where present, its keyUsage
-/// allow this. A certificate of version 1, which has no extensions, may, as an old root.
+/// allow this. A self-issued certificate of version 1, without extensions, may, as an old root.
 /// RFC 5280 4.2.1.3, 4.2.1.9
 pub fn is_authority(certificate: &CertificateDer<'_>) -> Result<bool, RefusalReason> {
     Certificate::parse_or_refuse(certificate)?.is_authority().map_err(bad_encoding)
@@ -229,6 +246,16 @@ impl<'a> Certificate<'a> {
         names
     }
 
+    /// The subject as text. RFC 4514
+    pub(crate) fn subject_text(&self) -> String {
+        names::distinguished_name(self.subject)
+    }
+
+    /// The issuer as text. RFC 4514
+    pub(crate) fn issuer_text(&self) -> String {
+        names::distinguished_name(self.issuer)
+    }
+
     /// Whether the keyUsage extension is absent or has digitalSignature, its first bit.
     /// RFC 5280 4.2.1.3
     pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {
@@ -244,11 +271,12 @@ impl<'a> Certificate<'a> {
         Ok(self.basic_constraints()?.0 && self.may_certify()?)
     }
 
-    /// Whether the certificate is a CA certificate, and its pathLenConstraint. A certificate of
-    /// version 1 has no extensions, and counts as a CA certificate. RFC 5280 4.2.1.9
+    /// Whether the certificate is a CA certificate, and its pathLenConstraint. A self-issued
+    /// certificate of version 1, which has no extensions, counts as one. RFC 5280 4.2.1.9
     pub(crate) fn basic_constraints(&self) -> Result<(bool, Option<usize>), Malformed> {
         let Some(value) = self.extension(BASIC_CONSTRAINTS)? else {
-            return Ok((self.is_version_1, None));
+            // Any certificate of version 1 may be a server's; only an old root is self-issued.
+            return Ok((self.is_version_1 && self.subject == self.issuer, None));
         };
         let mut constraints = Reader::new(der::single(value, der::SEQUENCE)?);
         let is_ca = constraints.optional(der::BOOLEAN)?.is_some_and(|value| value != [0]);
@@ -278,26 +306,17 @@ impl<'a> Certificate<'a> {
         Ok(purposes)
     }
 
-    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited:
-    /// the curve may be an altered one. RFC 5480 2.1.1
-    pub(crate) fn has_named_curve(&self) -> Result<bool, Malformed> {
-        let mut key = Reader::new(der::single(self.subject_public_key_info, der::SEQUENCE)?);
-        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
-        if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
-            return Ok(true);
-        }
-        Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
-    }
-
     /// Whether the keyUsage extension is absent or has this bit of its first byte.
     fn allows_usage(&self, bit: u8) -> Result<bool, Malformed> {
         let Some(value) = self.extension(KEY_USAGE)? else {
             return Ok(true);
         };
         match der::single(value, der::BIT_STRING)? {
-            [_unused_bits, first, ..] => Ok(first & bit != 0),
-            [_unused_bits] => Ok(false),
-            [] => Err(Malformed),
+            // Unused bits have no meaning. X.690 11.2.1
+            [unused @ 0..=7, last] => Ok((last >> unused) & (bit >> unused) != 0),
+            [0..=7, first, ..] => Ok(first & bit != 0),
+            [0] => Ok(false),
+            _ => Err(Malformed),
         }
     }
 
@@ -329,6 +348,54 @@ impl<'a> Certificate<'a> {
         }
         Ok(None)
     }
+}
+
+/// Whether the key of a certificate that path building has parsed is not an EC key, or names its
+/// curve. Explicit parameters are prohibited: the curve may be an altered one. Only the fields up
+/// to the key are read, because this is done in every handshake. RFC 5480 2.1.1
+pub(crate) fn has_named_curve(certificate: &CertificateDer<'_>) -> Result<bool, Malformed> {
+    let mut fields = from_validity(certificate)?;
+    fields.expect(der::SEQUENCE)?;
+    fields.expect(der::SEQUENCE)?; // subject
+    let mut key = Reader::new(fields.expect(der::SEQUENCE)?);
+    let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+    if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
+        return Ok(true);
+    }
+    Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
+}
+
+/// Whether a SubjectPublicKeyInfo names an algorithm or a curve that is not supported. RFC 5280
+/// 4.1.2.7, RFC 5480 2.1.1
+fn has_other_algorithm(subject_public_key_info: &[u8]) -> bool {
+    const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+    const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
+    const CURVES: [&[u8]; 3] = [
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
+        &[0x2b, 0x81, 0x04, 0x00, 0x22],
+        &[0x2b, 0x81, 0x04, 0x00, 0x23],
+    ];
+    let is_other = || {
+        let mut key = Reader::new(der::single(subject_public_key_info, der::SEQUENCE)?);
+        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+        Ok::<_, Malformed>(match algorithm.expect(der::OBJECT_IDENTIFIER)? {
+            RSA | ED25519 => false,
+            EC_PUBLIC_KEY => !CURVES.contains(&algorithm.expect(der::OBJECT_IDENTIFIER)?),
+            _ => true,
+        })
+    };
+    is_other().unwrap_or(false)
+}
+
+/// The fields from the validity on. RFC 5280 4.1
+fn from_validity<'a>(certificate: &'a CertificateDer<'_>) -> Result<Reader<'a>, Malformed> {
+    let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
+    let mut fields = Reader::new(outer.expect(der::SEQUENCE)?);
+    fields.optional(der::context_constructed(0))?; // version
+    fields.expect(der::INTEGER)?;
+    fields.expect(der::SEQUENCE)?; // signature
+    fields.expect(der::SEQUENCE)?; // issuer
+    Ok(fields)
 }
 
 /// The use of the leaf. The extended key usages of the leaf and of its issuers, where present, must

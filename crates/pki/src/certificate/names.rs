@@ -237,7 +237,7 @@ fn hex_value(encoding: &[u8]) -> String {
 }
 
 /// id-ce-subjectAltName, 2.5.29.17
-const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
+pub(super) const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
 /// id-at-commonName, 2.5.4.3
 const COMMON_NAME: &[u8] = &[0x55, 4, 3];

@@ -15,7 +15,6 @@ impl From<webpki::Error> for RefusalReason {
             | E::ExtensionValueInvalid
             | E::InvalidNetworkMaskConstraint
             | E::InvalidSerialNumber
-            | E::MalformedDnsIdentifier
             | E::MalformedExtensions
             | E::MalformedNameConstraint
             | E::SignatureAlgorithmMismatch
@@ -58,12 +57,14 @@ impl From<webpki::Error> for RefusalReason {
             E::CaUsedAsEndEntity => Self::CaUsedAsEndEntity,
             E::EndEntityUsedAsCa => Self::EndEntityUsedAsCa,
             E::RequiredEkuNotFound | E::RequiredEkuNotFoundContext(_) => Self::NotForThisUsage,
+            // Only names that are held against constraints cause this error.
+            E::MalformedDnsIdentifier => Self::UnsupportedNameConstraint,
             E::NameConstraintViolation => Self::NameConstraint,
             E::PathLenConstraintViolated => Self::PathTooLong,
             E::MaximumNameConstraintComparisonsExceeded
             | E::MaximumPathBuildCallsExceeded
-            | E::MaximumPathDepthExceeded
             | E::MaximumSignatureChecksExceeded => Self::PathLimits,
+            E::MaximumPathDepthExceeded => Self::PathTooDeep,
             E::CertDistrusted => Self::Distrusted,
             // UnsupportedNameType, and variants added by later versions of webpki.
             _ => Self::Other,

@@ -20,9 +20,12 @@ pub enum RefusalReason {
     EmptyChain,
     /// A certificate is not well-formed. Alert: `bad_certificate`.
     BadEncoding,
+    /// A certificate is larger than 64 KiB. Alert: `bad_certificate`.
+    CertificateTooLarge,
     /// A certificate is not of version 3. Alert: `unsupported_certificate`.
     UnsupportedVersion,
-    /// A certificate has an unknown critical extension. Alert: `unsupported_certificate`.
+    /// A certificate has a critical extension that is not supported, such as certificatePolicies.
+    /// Alert: `unsupported_certificate`.
     UnsupportedCriticalExtension,
     /// A certificate has expired. Alert: `certificate_expired`.
     Expired {
@@ -79,8 +82,8 @@ pub enum RefusalReason {
     /// The leaf is a CA certificate, which is accepted only if it is pinned. Alert:
     /// `bad_certificate`.
     CaUsedAsEndEntity,
-    /// The leaf is itself a trust anchor. Trust anchors may only issue other certificates. The leaf
-    /// is accepted only if it is pinned. Alert: `bad_certificate`.
+    /// The leaf has the name and the key of a trust anchor, and is not the certificate that is
+    /// trusted. It is accepted only if it is pinned. Alert: `bad_certificate`.
     TrustAnchorAsEndEntity,
     /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,
@@ -102,11 +105,17 @@ pub enum RefusalReason {
     NotForThisUsage,
     /// A name violates an issuer's name constraints. Alert: `bad_certificate`.
     NameConstraint,
+    /// The name constraints of an authority cannot be checked: their form is not supported, such as
+    /// directoryName, or a constrained name is no host name. Alert: `unsupported_certificate`.
+    UnsupportedNameConstraint,
     /// The path below a CA certificate is longer than its path length constraint. Alert:
     /// `bad_certificate`.
     PathTooLong,
-    /// The chain exceeds the limits on path building. Alert: `bad_certificate`.
+    /// The chain exceeds the limits on path building: it has too many possible paths. Alert:
+    /// `bad_certificate`.
     PathLimits,
+    /// A path is longer than path building supports. Alert: `bad_certificate`.
+    PathTooDeep,
     /// A key of the path is on the list of compromised keys. Alert: `bad_certificate`.
     Distrusted,
     /// The leaf requires a stapled OCSP response (RFC 7633), and the peer sent no response although
@@ -186,6 +195,7 @@ impl fmt::Display for RefusalReason {
         f.write_str(match *self {
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",
+            Self::CertificateTooLarge => "a certificate is larger than 64 KiB",
             Self::UnsupportedVersion => "a certificate is not of X.509 version 3",
             Self::UnsupportedCriticalExtension => {
                 "a certificate has a critical extension that is not supported"
@@ -214,7 +224,7 @@ impl fmt::Display for RefusalReason {
                 "the certificate is an authority's, not a server's or client's, and is not pinned"
             }
             Self::TrustAnchorAsEndEntity => {
-                "the certificate is itself a trusted authority's, used as a server's or client's, and is not pinned"
+                "the certificate has a trusted authority's name and key, but is another certificate, and is not pinned"
             }
             Self::EndEntityUsedAsCa => {
                 "a certificate was issued by one that is not a CA certificate"
@@ -224,8 +234,12 @@ impl fmt::Display for RefusalReason {
             }
             Self::NotForThisUsage => "a certificate's extended key usage does not allow this use",
             Self::NameConstraint => "a name violates its authority's name constraints",
+            Self::UnsupportedNameConstraint => {
+                "an authority's name constraints cannot be checked"
+            }
             Self::PathTooLong => "the chain is longer than one of its authorities allows",
-            Self::PathLimits => "the chain has too many certificates or possible paths",
+            Self::PathLimits => "the chain has too many possible paths",
+            Self::PathTooDeep => "the chain has more than six intermediate certificates in a row",
             Self::Distrusted => "a key of the chain is explicitly distrusted",
             Self::MissingStaple => {
                 "the certificate demands a stapled OCSP response, and there is none"

@@ -123,7 +123,7 @@ impl ChainVerifierBuilder {
     /// Builds the verifier, or fails if it could never accept a chain.
     pub fn build(self) -> Result<ChainVerifier, NoTrustConfigured> {
         let can_build_paths = !self.roots.anchors().is_empty() && !self.algorithms.is_empty();
-        if !can_build_paths && self.pins.is_empty() && self.roots.leaves().is_empty() {
+        if !can_build_paths && self.pins.is_empty() && !self.roots.has_leaves() {
             return Err(NoTrustConfigured);
         }
         let for_path_building = self

@@ -6,28 +6,32 @@
 
 mod anchor_keys;
 mod builder;
-mod limits;
+mod candidates;
+mod path_end;
 mod signature_cache;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use pki_types::{CertificateDer, ServerName, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm, KeyKind, PublicKey, SignatureAlgorithm};
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
+use tercel_crypto::{KeyKind, PartsHash, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::{Certificate, Usage, bad_encoding};
+use crate::certificate::{Certificate, Usage, bad_encoding, has_named_curve};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
-use crate::refusal::Refusal;
+use crate::refusal::{MAX_CERTIFICATE_LENGTH, Refusal};
 use crate::revocation::Revocation;
 use crate::roots::Roots;
+use crate::server_name::ServerName;
 
 use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
+use candidates::{Candidates, OriginalAlgorithm};
 use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 
 /// The basis of trust in an accepted chain.
@@ -36,7 +40,7 @@ use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
 pub enum Trust {
     /// A path leads from the leaf to a trust anchor.
     Anchor,
-    /// The leaf is pinned, or it is a trusted certificate that is not an authority's.
+    /// The leaf is pinned, or it is itself one of the trusted certificates.
     Pin,
 }
 
@@ -119,8 +123,18 @@ impl ChainVerifier {
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<Trust, Box<Refusal>> {
-        self.verify_chain(usage, chain, name, ocsp, now)
-            .map_err(|reason| Box::new(Refusal::new(reason, chain, name, now)))
+        self.verify_chain(usage, chain, name, ocsp, now).map_err(|reason| {
+            let mut refusal = Box::new(Refusal::new(reason, chain, name, now));
+            // The last two are the reasons if an anchor of the issuer's name has another key.
+            if let RefusalReason::UnknownIssuer
+            | RefusalReason::SelfSigned
+            | RefusalReason::BadSignature
+            | RefusalReason::UnsupportedKey = reason
+            {
+                refusal.chain_end = path_end::find(chain, self.roots.anchors());
+            }
+            refusal
+        })
     }
 
     /// The trust anchors.
@@ -133,11 +147,8 @@ impl ChainVerifier {
     /// revocation lists and their policy, the policy for OCSP responses, and the algorithms.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
-        let mut hash = Hash::new(HashAlgorithm::Sha256);
-        let mut add = |part: &[u8]| {
-            hash.update(&part.len().to_be_bytes());
-            hash.update(part);
-        };
+        let mut hash = PartsHash::new();
+        let mut add = |part: &[u8]| hash.add(part);
         add(&self.roots.fingerprint());
         let policies = (self.ocsp, self.revocation.policy, self.check_anchor_validity);
         add(format!("{policies:?}").as_bytes());
@@ -149,7 +160,7 @@ impl ChainVerifier {
             add(&algorithm.public_key_alg_id());
             add(&algorithm.signature_alg_id());
         }
-        hash.finish().first_chunk().copied().unwrap_or_default()
+        hash.finish()
     }
 
     /// The signature algorithms of certificates, the preferred first, without duplicates.
@@ -174,29 +185,36 @@ impl ChainVerifier {
         now: UnixTime,
     ) -> Result<Trust, RefusalReason> {
         let (leaf_der, intermediates) = chain.split_first().ok_or(RefusalReason::EmptyChain)?;
+        if leaf_der.len() > MAX_CERTIFICATE_LENGTH {
+            return Err(RefusalReason::CertificateTooLarge);
+        }
         let leaf = EndEntityCert::try_from(leaf_der)?;
         let parsed = Certificate::parse_or_refuse(leaf_der)?;
         // Path building refuses such keys of issuers, which no signature algorithm has.
-        if !parsed.has_named_curve().map_err(bad_encoding)? {
+        if !has_named_curve(leaf_der).map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
+        let candidates;
+        let searched;
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(&parsed, now)?;
             None
-        } else if self.roots.leaves().iter().any(|own| own == leaf_der) {
+        } else if self.roots.is_pinned(leaf_der) {
             check_validity(&parsed, now)?;
             if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
                 return Err(RefusalReason::NotForThisUsage);
             }
             None
         } else {
-            limits::check(intermediates)?;
-            let path = self.build_path(usage, &leaf, intermediates, now, chain_signatures.as_ref());
+            candidates = Candidates::choose(leaf_der, &parsed, intermediates);
+            searched = EndEntityCert::try_from(&candidates.leaf)?;
+            let path =
+                self.build_path(usage, &searched, &candidates, now, chain_signatures.as_ref());
             Some(path.map_err(|reason| self.refine_reason(reason, chain, &leaf))?)
         };
         if let Some(name) = name {
-            leaf.verify_is_valid_for_subject_name(name)?;
+            parsed.check_server_name(name)?;
         }
         // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
         // authority.
@@ -212,7 +230,7 @@ impl ChainVerifier {
         &'p self,
         usage: Usage,
         leaf: &'p EndEntityCert<'p>,
-        intermediates: &'p [CertificateDer<'p>],
+        candidates: &'p Candidates<'p>,
         now: UnixTime,
         chain_signatures: Option<&ChainSignatures<'_>>,
     ) -> Result<VerifiedPath<'p>, RefusalReason> {
@@ -234,7 +252,7 @@ impl ChainVerifier {
             leaf.verify_for_usage(
                 algorithms,
                 self.roots.anchors(),
-                intermediates,
+                &candidates.intermediates,
                 now,
                 key_usage,
                 self.revocation.options(&lists),
@@ -242,19 +260,29 @@ impl ChainVerifier {
             )
         };
         let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
+        let originals = &candidates.originals;
         let anchor_algorithm = |algorithm| AnchorAlgorithm { algorithm, anchors: &anchors };
         let path = match chain_signatures {
             Some(chain_signatures) => {
-                let cached = |algorithm| CachedAlgorithm {
-                    algorithm: anchor_algorithm(algorithm),
-                    chain_signatures,
+                let cached = |algorithm| {
+                    let algorithm = anchor_algorithm(algorithm);
+                    let algorithm = CachedAlgorithm { algorithm, chain_signatures };
+                    OriginalAlgorithm { algorithm, originals }
                 };
                 with_algorithms(&self.algorithms, cached, build)
             }
-            None => with_algorithms(&self.algorithms, anchor_algorithm, build),
+            None => {
+                let original = |algorithm| OriginalAlgorithm {
+                    algorithm: anchor_algorithm(algorithm),
+                    originals,
+                };
+                with_algorithms(&self.algorithms, original, build)
+            }
         };
         path.map_err(|error| match RefusalReason::from(error) {
-            RefusalReason::PathLimits => RefusalReason::PathLimits,
+            limit @ (RefusalReason::PathLimits | RefusalReason::PathTooDeep) => limit,
+            // A certificate that was left out may be the one that is missing.
+            _ if candidates.is_incomplete => RefusalReason::PathLimits,
             other => refused.get().unwrap_or(other),
         })
     }
@@ -275,6 +303,11 @@ impl ChainVerifier {
             // RFC 5280 4.2.1.3, 6.1.4 (n)
             if !issuer.may_certify().map_err(bad_encoding)? {
                 return Err(RefusalReason::IssuerMayNotCertify);
+            }
+            // Constraints without a subtree are prohibited, and may be meant to be strict.
+            // RFC 5280 4.2.1.10
+            if issuer.has_empty_name_constraints().map_err(bad_encoding)? {
+                return Err(RefusalReason::BadEncoding);
             }
             // Self-issued certificates do not count. RFC 5280 6.1.4 (l)
             counted = counted.saturating_add(usize::from(issuer.subject != issuer.issuer));
@@ -320,7 +353,16 @@ impl ChainVerifier {
         chain: &[CertificateDer<'_>],
         leaf: &EndEntityCert<'_>,
     ) -> RefusalReason {
+        let is_too_large = |der: &CertificateDer<'_>| der.len() > MAX_CERTIFICATE_LENGTH;
         match reason {
+            RefusalReason::BadEncoding | RefusalReason::UnknownIssuer
+                if chain.iter().any(is_too_large) =>
+            {
+                RefusalReason::CertificateTooLarge
+            }
+            RefusalReason::NameConstraint if self.has_unsupported_constraint(chain) => {
+                RefusalReason::UnsupportedNameConstraint
+            }
             RefusalReason::CaUsedAsEndEntity if self.is_anchor(chain) => {
                 RefusalReason::TrustAnchorAsEndEntity
             }
@@ -332,6 +374,21 @@ impl ChainVerifier {
             }
             other => other,
         }
+    }
+
+    /// Whether an issuer in the chain, or an anchor that issued one, has name constraints that
+    /// cannot be checked.
+    fn has_unsupported_constraint(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let parsed: Vec<_> = chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
+        let Some((leaf, issuers)) = parsed.split_first() else { return false };
+        let sent = issuers.iter().filter_map(|issuer| issuer.name_constraints().ok().flatten());
+        let mut names: Vec<&[u8]> = parsed.iter().map(|certificate| certificate.issuer).collect();
+        names.sort_unstable();
+        let anchors = self.roots.anchors().iter();
+        let trusted = anchors
+            .filter(|anchor| names.binary_search(&anchor.subject.as_ref()).is_ok())
+            .filter_map(|anchor| anchor.name_constraints.as_deref());
+        sent.chain(trusted).any(|constraints| leaf.unsupported_form(constraints).is_some())
     }
 
     /// Whether the leaf has the name and the key of a trust anchor.
@@ -351,14 +408,18 @@ impl ChainVerifier {
     /// signature check itself reports only that it failed.
     fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
         let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
-        let certificates = || chain.iter().filter_map(|der| Certificate::parse(der).ok());
-        let names_as_issuer = |name: &[u8]| certificates().any(|below| below.issuer == name);
-        certificates().skip(1).any(|issuer| unusable(issuer.subject_public_key_info))
+        // Each certificate is parsed once: the anchors may be hundreds.
+        let certificates: Vec<_> =
+            chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
+        let issuers: BTreeSet<_> = certificates.iter().map(|below| below.issuer).collect();
+        // Only few keys are examined, because a peer may send many.
+        let keys = certificates.iter().skip(1).take(MOST_KEYS_EXAMINED);
+        keys.map(|issuer| issuer.subject_public_key_info).any(unusable)
             || self
                 .roots
                 .anchors()
                 .iter()
-                .filter(|anchor| names_as_issuer(&anchor.subject))
+                .filter(|anchor| issuers.contains(&*anchor.subject))
                 .any(|anchor| unusable(&der::sequence(&anchor.subject_public_key_info)))
     }
 }
@@ -373,3 +434,6 @@ fn check_validity(leaf: &Certificate<'_>, now: UnixTime) -> Result<(), RefusalRe
     }
     Ok(())
 }
+
+/// The maximum number of a peer's keys that are parsed to explain a wrong signature.
+const MOST_KEYS_EXAMINED: usize = 8;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pki_types::CertificateDer;
 use rcgen::{
-    BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
     date_time_ymd,
 };
-use tercel_pki::{ChainVerifier, NotAuthority, RefusalReason, Roots, RootsError, Trust, Usage};
+use tercel_pki::{ChainVerifier, NotAuthority, RefusalReason, Roots, Trust, Usage};
 
 use crate::support::{
     Authority, Chain, P256, Pki, at, ca_params, key, leaf_params, now, reason, roots, service,
@@ -87,25 +87,77 @@ fn a_self_issued_certificate_that_is_no_authoritys_is_trusted_only_as_itself() {
 
 /// RFC 5280 4.2.1.3, 4.2.1.9, 4.2.1.12
 #[test]
-fn an_issued_certificate_that_is_no_authoritys_is_refused_or_left_out() {
+fn an_issued_certificate_that_is_no_authoritys_is_trusted_only_as_itself() {
     let pki = Pki::new();
     for (change, why) in NOT_AUTHORITIES {
         let issued = Authority::signed_by(changed(change), key(P256), &pki.root).unwrap();
-        let error = Err(RootsError::NotAuthority(why));
-        assert_eq!(Roots::new().add_der(issued.der()), error);
-        assert_eq!(Roots::new().add_pem(issued.pem().as_bytes()).map(drop), error);
-        // In a file with authorities, the certificate is left out.
         let mut trusted = Roots::new();
-        assert_eq!(trusted.add_pem((issued.pem() + &pki.root.pem()).as_bytes()), Ok(1));
-        assert_eq!(trusted.len(), 1);
+        assert_eq!(trusted.add_pem((issued.pem() + &pki.root.pem()).as_bytes()), Ok(2));
+        assert_eq!(trusted.len(), 2);
         let [other] = trusted.not_anchors() else { panic!("{:?}", trusted.not_anchors()) };
-        assert_eq!((other.reason, other.is_pinned), (why, false));
+        assert_eq!((other.reason, other.is_pinned), (why, true));
         let text = other.to_string();
-        assert!(text.starts_with("CN=Anchor is left out: "), "{text}");
+        assert!(text.starts_with("CN=Anchor is trusted only as itself: "), "{text}");
         let verifier = ChainVerifier::builder(trusted.into()).build().unwrap();
         verify(&verifier, &pki.chain(&service())).unwrap();
         assert_eq!(reason(verify(&verifier, &signed_by(&issued))), RefusalReason::UnknownIssuer);
+        let mut alone = Roots::new();
+        alone.add_der(issued.der()).unwrap();
+        // A client looks for the issuer of its certificate in this list. RFC 9846 4.3.4
+        let names: Vec<_> = alone.subjects().collect();
+        assert_eq!(names, [tercel_pki::issuer(issued.der()).unwrap()]);
+        let verifier = ChainVerifier::builder(alone.into()).build().unwrap();
+        let presented = verify(&verifier, &[issued.der().clone()]);
+        let expected = match why {
+            NotAuthority::OtherPurpose => Err(RefusalReason::NotForThisUsage),
+            _ => Ok(Trust::Pin),
+        };
+        assert_eq!(presented.map_err(|refusal| refusal.reason), expected, "{why:?}");
     }
+}
+
+/// A server may present the certificate of an authority that its clients trust, as
+/// `openssl req -x509` makes it. RFC 5280 6.1
+#[test]
+fn an_authority_may_present_its_own_certificate() {
+    let pki = Pki::new();
+    let shared = key(P256).serialize_der();
+    let own = || KeyPair::try_from(&shared[..]).unwrap();
+    let named = || changed(|_| ());
+    let trusted = named().self_signed(&own()).unwrap().der().clone();
+    let issued = Authority::signed_by(named(), own(), &pki.root).unwrap().der().clone();
+    for own_certificate in [&trusted, &issued] {
+        let mut roots = Roots::new();
+        roots.add_der(own_certificate).unwrap();
+        assert_eq!((roots.len(), roots.not_anchors().len()), (1, 0));
+        let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
+        let chain = [own_certificate.clone()];
+        assert_eq!(verify(&verifier, &chain).unwrap(), Trust::Pin);
+        // A server may send more than its own certificate.
+        let longer = [own_certificate.clone(), pki.root.der().clone()];
+        assert_eq!(verify(&verifier, &longer).unwrap(), Trust::Pin);
+        // Names, validity and usage are checked.
+        let other = crate::support::verify_name(&verifier, &chain, "other.example");
+        assert_eq!(reason(other), RefusalReason::NameMismatch);
+        let late = verifier.verify(Usage::Server, &chain, None, None, at(3_000_000_000));
+        assert!(matches!(reason(late), RefusalReason::Expired { .. }));
+    }
+    let mut roots = Roots::new();
+    let mut for_clients = named();
+    for_clients.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let for_clients = for_clients.self_signed(&key(P256)).unwrap().der().clone();
+    roots.add_der(&trusted).unwrap();
+    roots.add_der(&for_clients).unwrap();
+    let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
+    let refused = reason(verify(&verifier, std::slice::from_ref(&for_clients)));
+    assert_eq!(refused, RefusalReason::NotForThisUsage);
+    verifier.verify(Usage::Client, &[for_clients], None, None, now()).unwrap();
+    // Another certificate of the same name and key states other names, and is not trusted.
+    let mut other = named();
+    other.subject_alt_names.extend(leaf_params(&["other.example"]).subject_alt_names);
+    let other = other.self_signed(&own()).unwrap();
+    let refused = reason(verify(&verifier, &[other.der().clone()]));
+    assert_eq!(refused, RefusalReason::TrustAnchorAsEndEntity);
 }
 
 /// RFC 5280 4.2.1.12
@@ -210,6 +262,53 @@ fn an_anchor_keeps_its_path_length() {
     verify(&verifier, &chain).unwrap();
 }
 
+/// RFC 5280 4.2
+#[test]
+fn a_certificate_with_an_unknown_critical_extension_is_no_anchor() {
+    let added = |oid: &[u64], critical| {
+        let mut extension = rcgen::CustomExtension::from_oid_content(oid, vec![0x30, 0]);
+        extension.set_criticality(critical);
+        let mut params = ca_params("Anchor");
+        params.custom_extensions = vec![extension];
+        let mut roots = Roots::new();
+        roots.add_der(params.self_signed(&key(P256)).unwrap().der()).unwrap();
+        roots.not_anchors().first().map(|other| other.reason)
+    };
+    assert_eq!(added(&[1, 2, 3, 4], false), None);
+    assert_eq!(added(&[1, 2, 3, 4], true), Some(NotAuthority::UnknownCriticalExtension));
+    // No policy is required of paths, so those of an anchor have no effect.
+    assert_eq!(added(&[2, 5, 29, 32], true), None);
+}
+
+/// A server's certificate of version 1 has no basicConstraints that could exclude it.
+/// RFC 5280 4.2.1.9
+#[test]
+fn a_certificate_of_version_1_is_an_anchor_only_if_it_is_self_issued() {
+    let pki = Pki::new();
+    let version_1 = |certificate: &CertificateDer<'_>| -> CertificateDer<'static> {
+        use crate::support::der::{content, split, wrap};
+        let (signed, rest) = split(content(certificate));
+        let mut fields = Vec::new();
+        let mut left = content(signed);
+        while !left.is_empty() {
+            let (field, after) = split(left);
+            // Without version and extensions
+            if ![0xa0, 0xa3].contains(&field[0]) {
+                fields.extend_from_slice(field);
+            }
+            left = after;
+        }
+        wrap(0x30, &[wrap(0x30, &fields).as_slice(), rest].concat()).into()
+    };
+    let not_anchors = |certificate: &CertificateDer<'_>| -> Vec<_> {
+        let mut roots = Roots::new();
+        roots.add_der(&version_1(certificate)).unwrap();
+        roots.not_anchors().iter().map(|left_out| left_out.reason).collect()
+    };
+    assert_eq!(not_anchors(pki.root.der()), []);
+    assert_eq!(not_anchors(pki.intermediate.der()), [NotAuthority::EndEntity]);
+}
+
 /// RFC 5280 4.2.1.3, 6.1.4 (n)
 #[test]
 fn an_issuer_needs_the_key_usage_to_certify() {
@@ -249,16 +348,22 @@ fn a_refused_path_does_not_hide_a_valid_one() {
 #[test]
 fn restrictions_are_in_the_fingerprint() {
     let anchor_key = key(P256);
-    let fingerprint = |change: Change| {
-        let mut params = ca_params("Anchor");
-        change(&mut params);
+    let of = |certificate: &CertificateDer<'_>| {
         let mut trusted = Roots::new();
-        trusted.add_der(params.self_signed(&anchor_key).unwrap().der()).unwrap();
+        trusted.add_der(certificate).unwrap();
         trusted.fingerprint()
     };
-    let plain = fingerprint(|_| {});
-    assert_eq!(plain, fingerprint(|_| {}));
-    let changes: [Change; 5] = [
+    let certificate = |change: Change| {
+        let mut params = ca_params("Anchor");
+        change(&mut params);
+        params.self_signed(&anchor_key).unwrap().der().clone()
+    };
+    let unchanged = certificate(|_| {});
+    let plain = of(&unchanged);
+    assert_eq!(plain, of(&unchanged.clone()));
+    let changes: [Change; 6] = [
+        // The names of a certificate count when a peer presents it.
+        |params| params.subject_alt_names = service().subject_alt_names,
         |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth],
         |params| params.not_before = date_time_ymd(2019, 1, 1),
         |params| params.not_after = date_time_ymd(2039, 1, 1),
@@ -266,6 +371,6 @@ fn restrictions_are_in_the_fingerprint() {
         |params| params.is_ca = IsCa::ExplicitNoCa,
     ];
     for (index, change) in changes.into_iter().enumerate() {
-        assert_ne!(plain, fingerprint(change), "{index}");
+        assert_ne!(plain, of(&certificate(change)), "{index}");
     }
 }

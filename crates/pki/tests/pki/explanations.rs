@@ -1,8 +1,7 @@
 //! Refusals by an application's verifier, with its own explanation.
 
-use pki_types::ServerName;
 use rcgen::date_time_ymd;
-use tercel_pki::{Refusal, RefusalReason};
+use tercel_pki::{Refusal, RefusalReason, ServerName};
 
 use crate::support::{Chain, Pki, at, leaf_params, name, now};
 

@@ -5,17 +5,23 @@
 
 #[path = "../ocsp_maker/mod.rs"]
 mod ocsp_maker;
+#[path = "../pem_cases/mod.rs"]
+mod pem_cases;
 
 mod algorithms;
 mod anchors;
+mod chain_end;
 mod describe;
 mod explanations;
+mod host_names;
 mod hostile;
 mod loading;
 mod must_staple;
 mod names;
 mod ocsp;
+mod openssl_stores;
 mod paths;
+mod pem;
 mod pins;
 mod reasons;
 mod revocation;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pki_types::CertificateDer;
 use rcgen::{
     BasicConstraints, CustomExtension, DnType, GeneralSubtree, IsCa, KeyUsagePurpose,
     NameConstraints, PublicKeyData, SignatureAlgorithm, date_time_ymd,
@@ -53,8 +54,148 @@ fn unsupported_critical_extension() {
 
     extension.set_criticality(true);
     leaf.custom_extensions = vec![extension];
-    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
-    assert_eq!(refused, RefusalReason::UnsupportedCriticalExtension);
+    let refusal = verify(&pki.verifier(), &pki.chain(&leaf)).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::UnsupportedCriticalExtension);
+    assert!(refusal.to_string().ends_with("not supported: 1.2.3.4"), "{refusal}");
+}
+
+/// RFC 5280 4.2.1.4
+#[test]
+fn a_critical_extension_of_an_intermediate_is_named() {
+    let pki = Pki::new();
+    let mut policies = CustomExtension::from_oid_content(&[2, 5, 29, 32], vec![0x30, 0]);
+    policies.set_criticality(true);
+    let mut params = ca_params("With policies");
+    params.custom_extensions = vec![policies];
+    let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+    let leaf = service().signed_by(&key(P256), &issuer).unwrap();
+    let chain = [leaf.der().clone(), issuer.der().clone()];
+    let refusal = verify(&pki.verifier(), &chain).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::UnsupportedCriticalExtension);
+    assert_eq!(refusal.position, Some(1));
+    assert_eq!(
+        refusal.to_string(),
+        "certificate 2 of 2: a certificate has a critical extension that is not supported: \
+         certificatePolicies"
+    );
+}
+
+/// RFC 5280 4.2.1.10
+#[test]
+fn a_name_constraint_that_cannot_be_checked_is_named() {
+    let pki = Pki::new();
+    let refusal = |subtree: GeneralSubtree, leaf: &rcgen::CertificateParams| {
+        let mut params = ca_params("Constrained");
+        params.name_constraints =
+            Some(NameConstraints { permitted_subtrees: vec![subtree], excluded_subtrees: vec![] });
+        let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let leaf = leaf.signed_by(&key(P256), &issuer).unwrap();
+        let chain = [leaf.der().clone(), issuer.der().clone()];
+        verify(&pki.verifier(), &chain).unwrap_err()
+    };
+    let mut subject = rcgen::DistinguishedName::new();
+    subject.push(rcgen::DnType::CommonName, "leaf");
+    let by_directory = refusal(GeneralSubtree::DirectoryName(subject), &service());
+    assert_eq!(by_directory.reason, RefusalReason::UnsupportedNameConstraint);
+    let text = by_directory.to_string();
+    assert!(text.ends_with("the form directoryName is not supported"), "{text}");
+
+    // A name that is no host name cannot be held against a constraint.
+    let mut odd = service();
+    odd.subject_alt_names.push(rcgen::SanType::DnsName("a..b".try_into().unwrap()));
+    let of_odd_name = refusal(GeneralSubtree::DnsName("service.example".into()), &odd);
+    assert_eq!(of_odd_name.reason, RefusalReason::UnsupportedNameConstraint);
+    // A name outside of the constraints is what it was.
+    let outside = refusal(GeneralSubtree::DnsName("other.example".into()), &service());
+    assert_eq!(outside.reason, RefusalReason::NameConstraint);
+}
+
+/// RFC 5280 4.2.1.10
+#[test]
+fn empty_name_constraints_are_malformed() {
+    let pki = Pki::new();
+    for constraints in [&[0x30, 0][..], &[0x30, 4, 0xa0, 0, 0xa1, 0]] {
+        let mut params = ca_params("Empty constraints");
+        let oid = [2, 5, 29, 30];
+        params.custom_extensions =
+            vec![CustomExtension::from_oid_content(&oid, constraints.to_vec())];
+        let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let leaf = service().signed_by(&key(P256), &issuer).unwrap();
+        let chain = [leaf.der().clone(), issuer.der().clone()];
+        assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::BadEncoding);
+    }
+}
+
+#[test]
+fn a_certificate_of_90_kb_is_too_large() {
+    let pki = Pki::new();
+    let names = (0..3000).map(|number| format!("host-{number:012}.service.example"));
+    let mut large = rcgen::CertificateParams::new(names.collect::<Vec<_>>()).unwrap();
+    large.not_before = service().not_before;
+    let chain = pki.chain(&large);
+    assert!(chain[0].len() > 90_000);
+    let refusal = verify(&pki.verifier(), &chain).unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::CertificateTooLarge);
+    assert_eq!(refusal.position, Some(0));
+    // A surplus one has no effect.
+    let mut surplus = pki.chain(&service());
+    surplus.push(chain[0].clone());
+    verify(&pki.verifier(), &surplus).unwrap();
+}
+
+/// RFC 5280 4.2.1.6
+#[test]
+fn an_address_as_a_dns_name_is_explained() {
+    let pki = Pki::new();
+    let mut leaf = service();
+    leaf.subject_alt_names = vec![rcgen::SanType::DnsName("127.0.0.1".try_into().unwrap())];
+    let chain = pki.chain(&leaf);
+    let refusal = crate::support::verify_name(&pki.verifier(), &chain, "127.0.0.1").unwrap_err();
+    assert_eq!(refusal.reason, RefusalReason::NameMismatch);
+    assert_eq!(
+        refusal.to_string(),
+        "the certificate is not valid for 127.0.0.1; it has this address as a DNS name, which is \
+         not accepted"
+    );
+}
+
+/// RFC 5280 4.1.2.5
+#[test]
+fn dates_before_1970_are_in_the_past() {
+    let pki = Pki::new();
+    for cached in [false, true] {
+        let verifier =
+            ChainVerifier::builder(pki.roots()).cache_signatures(cached).build().unwrap();
+        for year in [1, 1950, 1969] {
+            let mut early = ca_params("Early");
+            early.not_before = date_time_ymd(year, 1, 1);
+            let issuer = Authority::signed_by(early, key(P256), &pki.root).unwrap();
+            let mut leaf = service();
+            leaf.not_before = date_time_ymd(year, 1, 1);
+            let leaf = leaf.signed_by(&key(P256), &issuer).unwrap();
+            let chain = [leaf.der().clone(), issuer.der().clone()];
+            for _ in 0..2 {
+                verify(&verifier, &chain).unwrap();
+            }
+            // The signature is that of the bytes that were sent.
+            let mut changed = chain.clone();
+            changed[0] = patch_last_byte(&changed[0]);
+            assert_eq!(reason(verify(&verifier, &changed)), RefusalReason::BadSignature);
+
+            let mut past = service();
+            past.not_before = date_time_ymd(year, 1, 1);
+            past.not_after = date_time_ymd(year, 2, 1);
+            let refused = reason(verify(&verifier, &pki.chain(&past)));
+            assert!(matches!(refused, RefusalReason::Expired { .. }), "{refused:?}");
+        }
+    }
+}
+
+/// The certificate with another signature.
+fn patch_last_byte(certificate: &CertificateDer<'_>) -> CertificateDer<'static> {
+    let mut bytes = certificate.to_vec();
+    *bytes.last_mut().unwrap() ^= 1;
+    bytes.into()
 }
 
 #[test]
@@ -252,6 +393,20 @@ fn a_key_that_may_not_sign() {
     }
 }
 
+/// RFC 5480 2.1.1
+#[test]
+fn a_key_on_another_curve() {
+    let chain = Pki::new().chain(&service());
+    let on_p192 = patch(
+        &chain[0],
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7],
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1],
+        1,
+    );
+    let refused = end_entity_public_key(&[on_p192]).map(drop);
+    assert_eq!(refused, Err(RefusalReason::UnsupportedKey));
+}
+
 #[test]
 fn ca_used_as_end_entity() {
     let pki = Pki::new();
@@ -264,7 +419,11 @@ fn ca_used_as_end_entity() {
 #[test]
 fn trust_anchor_as_end_entity() {
     let pki = Pki::new();
-    let refused = reason(verify(&pki.verifier(), &[pki.root.der().clone()]));
+    let mut roots = Roots::new();
+    // Without its certificate, an anchor may only issue others.
+    roots.add_trust_anchor(webpki::anchor_from_trusted_cert(pki.root.der()).unwrap().to_owned());
+    let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
+    let refused = reason(verify(&verifier, &[pki.root.der().clone()]));
     assert_eq!(refused, RefusalReason::TrustAnchorAsEndEntity);
 }
 

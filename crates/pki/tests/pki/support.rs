@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pki_types::{CertificateDer, ServerName, UnixTime};
+use pki_types::{CertificateDer, UnixTime};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, PublicKeyData, SignatureAlgorithm, date_time_ymd,
 };
-use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Trust, Usage};
+use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, ServerName, Trust, Usage};
 
 pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
 pub(crate) type Chain = Vec<CertificateDer<'static>>;

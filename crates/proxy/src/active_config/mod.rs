@@ -53,6 +53,8 @@ pub(crate) struct ActiveConfig {
     shown: Vec<Shown>,
     /// Problems that do not prevent service.
     warnings: Vec<ConfigError>,
+    /// What the files of clients' authorities contain.
+    contents: Vec<String>,
     resumption: ResumptionState,
     /// `Some` if this configuration uses another replay guard than the previous configuration.
     /// Connections that were accepted earlier use the previous guard; their handshakes end at most
@@ -113,6 +115,7 @@ impl ActiveConfig {
             ech: load_ech_keys(config, previous)?,
             shown: Vec::new(),
             warnings: config.warnings(),
+            contents: Vec::new(),
             resumption,
             previous_guard_admits_for,
         };
@@ -174,6 +177,12 @@ impl ActiveConfig {
         &self.warnings
     }
 
+    /// What each file of certificates and keys contains, and what of it is skipped.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        let certificates = self.certificates.iter().flat_map(|(_, loaded)| loaded.contents());
+        certificates.chain(self.contents.iter().cloned()).collect()
+    }
+
     /// The state shared with other processes.
     pub(crate) fn fleet(&self) -> Option<&Fleet> {
         self.resumption.fleet.as_ref()
@@ -218,14 +227,16 @@ impl ActiveConfig {
                 Some(source) => Some(self.certificates(route, source, previous)?),
                 None => None,
             };
-            let authorities = client_authorities::load(route, &mut self.warnings)?;
+            let authorities =
+                client_authorities::load(route, &mut self.warnings, &mut self.contents)?;
             kinds.push(match &certificates {
-                Some(certificates) => RouteKind::Terminate(self.server_config(
-                    listener,
-                    route,
-                    certificates,
-                    authorities,
-                )?),
+                Some(certificates) => {
+                    let config = self.server_config(listener, route, certificates, authorities)?;
+                    if config.omits_authorities() {
+                        self.warnings.extend(client_authorities::too_many(route));
+                    }
+                    RouteKind::Terminate(config)
+                }
                 None if route.ech_front => RouteKind::EchFront,
                 None => RouteKind::Passthrough,
             });

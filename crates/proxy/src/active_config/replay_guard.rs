@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
-use tercel::session::{AdmitEarlyData, ReplayGuard};
+use tercel::session::{AdmitEarlyData, ReplayGuard, ReplayGuardId};
 use tercel_fleet::{Fleet, FleetError, Settings};
 
 /// The replay guard of this process.
@@ -43,6 +43,10 @@ impl AdmitEarlyData for LocalReplayGuard {
 
     fn freshness_window(&self) -> Duration {
         self.guard.freshness_window()
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        self.guard.id()
     }
 }
 

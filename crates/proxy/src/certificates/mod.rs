@@ -67,6 +67,8 @@ pub struct Changes {
     pub exposed_keys: Vec<PathBuf>,
     /// Certificates without a key that were not reported before.
     pub keyless: Vec<PathBuf>,
+    /// What the new files contain, if some of it is skipped.
+    pub skipped: Vec<String>,
 }
 
 impl Changes {
@@ -90,6 +92,9 @@ impl Changes {
         }
         for file in &self.keyless {
             tracing::info!(?file, "certificate without a private key ignored");
+        }
+        for contents in &self.skipped {
+            tracing::info!(%contents, "sections of a certificate or key file skipped");
         }
         for file in &self.exposed_keys {
             tracing::warn!(?file, "private key is world-readable");
@@ -180,6 +185,12 @@ impl Certificates {
         self.state().pairs.iter().flat_map(of_pair).collect()
     }
 
+    /// What each file contains, and what of it is skipped.
+    #[must_use]
+    pub fn contents(&self) -> Vec<String> {
+        self.state().pairs.values().flat_map(|loaded| loaded.pair.contents.clone()).collect()
+    }
+
     /// Whether a certificate covers this DNS name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
@@ -240,7 +251,8 @@ impl State {
         for (id, files) in &sources {
             match self.read_pair(id, files, now, out_of_date, &mut exposed) {
                 Ok(None) => {}
-                Ok(Some(NewPair { new, warning })) => {
+                Ok(Some(NewPair { new, warning, skipped })) => {
+                    changes.skipped.extend(skipped);
                     let list = if new { &mut changes.added } else { &mut changes.replaced };
                     list.push(files.chain.clone());
                     problems.extend(warning);
@@ -276,9 +288,10 @@ impl State {
             Err(problem) if out_of_date == OutOfDate::Rejected => return Err(problem),
             other => other.err(),
         };
+        let skipped = if pair.skipped > 0 { pair.contents.clone() } else { Vec::new() };
         let new =
             self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
-        Ok(Some(NewPair { new, warning }))
+        Ok(Some(NewPair { new, warning, skipped }))
     }
 
     /// Removes pairs whose files are gone. If the chain file still exists, the pair is being
@@ -321,6 +334,8 @@ struct NewPair {
     new: bool,
     /// A warning, if the leaf is outside its validity period.
     warning: Option<Problem>,
+    /// What the files contain, if some of it is skipped.
+    skipped: Vec<String>,
 }
 
 /// Returns the elements of `now` that are not in `reported`, and sets `reported` to `now`.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 use tercel::crypto::{HashAlgorithm, KeyKind};
-use tercel::pki::{CertificateSummary, PemError, load_certs_pem, load_key_pem};
+use tercel::pki::{
+    CertificateSummary, PemContents, PemError, PemUse, load_certs_pem, load_key_pem,
+};
 use tercel::pki_types::UnixTime;
 use tercel::{Credential, certificates::CredentialError};
 use tercel_crypto::Hash;
@@ -37,6 +39,9 @@ pub(super) struct Pair {
     pub(super) names: Vec<String>,
     pub(super) not_before: UnixTime,
     pub(super) not_after: UnixTime,
+    /// What the files contain, and the number of sections that are skipped.
+    pub(super) contents: Vec<String>,
+    pub(super) skipped: usize,
 }
 
 /// The bytes of a pair's files. The key is zeroized on drop.
@@ -86,12 +91,12 @@ impl PairBytes {
         let key = load_key_pem(&self.key.0).map_err(|error| {
             Problem::pem(&files.key, "a private key", &self.key.0, Reason::Key(error))
         })?;
-        let mismatch = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
-        let bad_leaf = || mismatch(CredentialError::BadCertificate);
-        let leaf =
-            chain.first().ok_or_else(|| of_chain(Reason::Certificate(PemError::NothingFound)))?;
-        let summary = CertificateSummary::new(leaf).map_err(|_| bad_leaf())?;
-        let credential = Credential::new(chain, &key).map_err(mismatch)?;
+        let unusable = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
+        let credential = Credential::new(chain, &key).map_err(unusable)?;
+        let leaf = credential.chain().first();
+        let summary = leaf.and_then(|leaf| CertificateSummary::new(leaf).ok());
+        let summary = summary.ok_or_else(|| unusable(CredentialError::BadCertificate))?;
+        let (contents, skipped) = self.contents(files);
         let mut names = summary.dns_names;
         names.extend(summary.ip_addresses.iter().map(ToString::to_string));
         if names.is_empty() {
@@ -103,7 +108,27 @@ impl PairBytes {
             names,
             not_before: summary.not_before,
             not_after: summary.not_after,
+            contents,
+            skipped,
         })
+    }
+
+    /// What the files contain, and the number of sections that are skipped.
+    fn contents(&self, files: &Files) -> (Vec<String>, usize) {
+        let both = [
+            (&files.chain, &self.chain, PemUse::Certificates),
+            (&files.key, &self.key.0, PemUse::PrivateKey),
+        ];
+        let one = [(&files.chain, &self.chain, PemUse::CertificatesAndKey)];
+        let is_one = files.chain == files.key;
+        let used = if is_one { &one[..] } else { &both[..] };
+        let read = used.iter().map(|(path, pem, purpose)| {
+            let contents = PemContents::new(pem);
+            let described = contents.describe(*purpose);
+            (format!("{}: {described}", path.display()), contents.skipped(*purpose))
+        });
+        let (texts, skipped): (Vec<_>, Vec<_>) = read.unzip();
+        (texts, skipped.iter().sum())
     }
 }
 

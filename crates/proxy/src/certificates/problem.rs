@@ -93,6 +93,11 @@ impl fmt::Display for Problem {
             Reason::WrongContent { found: found @ FileContent::Der, .. } => {
                 write!(f, "contains {found}; convert it to PEM with openssl")
             }
+            Reason::WrongContent { expected, found } if found.name() == *expected => write!(
+                f,
+                "contains {found} in a PEM section that is not read; its begin line must be alone \
+                 on a line, and its label must be a supported one"
+            ),
             Reason::WrongContent { expected, found } => {
                 write!(f, "contains {found}, not {expected} in PEM")
             }

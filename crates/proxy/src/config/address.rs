@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use tercel::pki::DnsName;
+
 /// The configured address of a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendAddress {
@@ -54,36 +56,63 @@ pub(crate) fn parse_backend_address(text: &str) -> Result<BackendAddress, String
     }
     let (name, port) = text.rsplit_once(':').ok_or_else(must)?;
     let port = port.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(must)?;
+    let host = DnsName::try_from(name).map_err(|_| must())?;
     // A numeric last label indicates a malformed IPv4 address.
-    let last = name.rsplit('.').next().unwrap_or_default();
-    if check_host_name(name).is_err() || last.bytes().all(|byte| byte.is_ascii_digit()) {
+    let last = host.as_ref().rsplit('.').next().unwrap_or_default();
+    if last.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(must());
     }
     Ok(BackendAddress::Name(name.to_owned(), port))
 }
 
-/// Parses a server name and converts it to lowercase. A leading `*.` stands for one label.
+/// Parses a server name, converts it to lowercase and removes a final dot, because clients send
+/// none. A leading `*.` stands for one label.
 pub(crate) fn parse_server_name(text: &str) -> Result<String, String> {
     let name = text.to_ascii_lowercase();
-    let rest = name.strip_prefix("*.").unwrap_or(&name);
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    let rest = name.strip_prefix("*.").unwrap_or(name);
     if rest.contains('*') {
         return Err(format!("\"{text}\" may have a * only as its whole first label"));
     }
     if rest.len() < name.len() && !rest.contains('.') {
         return Err(format!("\"{text}\" matches every name of a top-level domain"));
     }
-    check_host_name(rest).map_err(|()| format!("\"{text}\" is not a host name"))?;
-    if text.parse::<std::net::IpAddr>().is_ok() {
+    if rest.parse::<std::net::IpAddr>().is_ok() {
         return Err(format!("\"{text}\" is an IP address; clients send only host names"));
     }
-    Ok(name)
+    // A second final dot would be removed here, too.
+    if rest.ends_with('.') || DnsName::try_from(rest).is_err() {
+        return Err(format!("\"{text}\" is not a host name"));
+    }
+    Ok(name.to_owned())
 }
 
-fn check_host_name(name: &str) -> Result<(), ()> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    let label = |label: &str| {
-        let outer = label.starts_with('-') || label.ends_with('-');
-        (1..=63).contains(&label.len()) && label.bytes().all(allowed) && !outer
-    };
-    if name.len() <= 253 && name.split('.').all(label) { Ok(()) } else { Err(()) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = include_str!("../../../wire/tests/material/host_names.txt");
+
+    /// The table is shared by all places that take host names.
+    #[test]
+    fn each_name_of_the_table() {
+        for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            let (text, expected) = row.split_once('\t').unwrap();
+            let lowercase = expected.to_ascii_lowercase();
+            let expected = Some(&lowercase).filter(|expected| !expected.is_empty());
+            assert_eq!(parse_server_name(text).ok().as_ref(), expected, "{text}");
+            // A wildcard needs two labels after it.
+            let wildcard =
+                expected.filter(|name| name.contains('.')).map(|name| format!("*.{name}"));
+            assert_eq!(parse_server_name(&format!("*.{text}")).ok(), wildcard, "*.{text}");
+            let backend = parse_backend_address(&format!("{text}:1"));
+            let expected = expected.map(|_| BackendAddress::Name(text.to_owned(), 1));
+            assert_eq!(backend.ok(), expected, "{text}");
+        }
+        assert!(parse_server_name("192.0.2.1.").is_err() && parse_server_name("::1").is_err());
+        assert!(parse_backend_address("192.0.2.1.:1").is_err());
+        assert!(
+            parse_backend_address("a.256:1").is_err() && parse_backend_address("a.1.:1").is_err()
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! The process: startup, signals, reload, drain and watchdog.
 
 mod certificate_watch;
+mod failed_self_tests;
 pub(crate) mod proxy;
 mod rejected_signatures;
 mod reload;
@@ -25,6 +26,7 @@ use crate::observability::logs;
 use crate::system::signals::{Signal, Signals};
 use crate::system::{notify, privileges, socket_activation};
 use certificate_watch::{stop_watches, watch};
+use failed_self_tests::FailedSelfTests;
 use proxy::{BoundProxy, Proxy};
 use rejected_signatures::RejectedSignatures;
 use reload::Reload;
@@ -114,13 +116,17 @@ impl Supervisor {
     async fn run(mut self, mut signals: Signals, logging: &logs::Logging) -> Result<()> {
         let mut watchdog = Watchdog::new();
         let mut rejected_signatures = RejectedSignatures::new();
+        let mut failed_self_tests = FailedSelfTests::default();
         let mut thread_checks = tokio::time::interval(THREAD_CHECK_INTERVAL);
         thread_checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut lost_thread = None;
         loop {
             tokio::select! {
                 () = watchdog.tick() => watchdog::keep_alive(self.proxy.unresponsive_workers()),
-                () = rejected_signatures.tick() => rejected_signatures.report(),
+                () = rejected_signatures.tick() => {
+                    rejected_signatures.report();
+                    failed_self_tests.report();
+                }
                 _ = thread_checks.tick(), if !self.draining => {
                     lost_thread = ended_thread(logging, &self.proxy, &self.watches);
                     if let Some(thread) = lost_thread {

@@ -73,7 +73,18 @@ pub(crate) struct PreparedConfig {
 ///
 /// The first failure.
 pub fn check(config: &Config) -> Result<Vec<ConfigError>, ConfigError> {
-    Ok(ActiveConfig::new(config, None)?.warnings().to_vec())
+    Ok(check_files(config)?.0)
+}
+
+/// As [`check`], and also what each file of certificates and keys contains, with the sections that
+/// are skipped.
+///
+/// # Errors
+///
+/// The first failure.
+pub fn check_files(config: &Config) -> Result<(Vec<ConfigError>, Vec<String>), ConfigError> {
+    let active = ActiveConfig::new(config, None)?;
+    Ok((active.warnings().to_vec(), active.contents()))
 }
 
 impl BoundProxy {

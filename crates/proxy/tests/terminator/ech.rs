@@ -192,7 +192,7 @@ async fn keys_are_replaced_as_a_whole() {
     let half = fitting();
     for (pem, mode, expected) in [
         ("", 0o640, "does not have exactly one section PRIVATE KEY"),
-        (&half[..half.len() / 2], 0o640, "ech/3.ech: the ECH key file"),
+        (&half[..half.len() / 2], 0o640, "ech/3.ech: ECH key file"),
         (&other(), 0o640, "no listener has a certificate for the public name other.example"),
         (&fitting(), 0o644, "is readable by others"),
     ] {

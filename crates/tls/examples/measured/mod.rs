@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tercel::pki::{ChainVerifier, Roots};
-use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::{CipherSuite, ProtocolVersion};
 use tercel::{
-    ClientConfig, Credential, Handshake, Policy, ServerConfig, Side, certificates::ChainPolicy,
-    session::ServerMemoryStore,
+    ClientConfig, Credential, Handshake, Policy, ServerConfig, ServerName, Side,
+    certificates::ChainPolicy, session::ServerMemoryStore,
 };
 
 use crate::pair::{Delivery, Ends, Pair};

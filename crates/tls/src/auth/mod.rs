@@ -9,7 +9,7 @@ pub(crate) mod compressed_certificate_cache;
 pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod credential_id;
-pub(crate) mod parts_hash;
 pub(crate) mod peer_certificate;
+pub(crate) mod server_identity;
 pub(crate) mod verifier;
 pub(crate) mod verify_peer;

@@ -1,8 +1,8 @@
 //! [`PeerCertificate`]: the content of a peer's Certificate message, in both versions.
 
-use pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::{CryptoError, PublicKey};
-use tercel_pki::RefusalReason;
+use tercel_pki::{RefusalReason, ServerName};
 
 use super::verify_peer::PeerIdentity;
 use crate::error::{Error, PeerError};

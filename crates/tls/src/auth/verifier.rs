@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use pki_types::SubjectPublicKeyInfoDer;
+use tercel_crypto::PartsHash;
 use tercel_pki::{ChainVerifier, Refusal, RefusalReason, Roots, Staple, Usage};
 use tercel_wire::CertificateType;
 
 use super::verify_peer::{PeerIdentity, VerifyPeer};
-use crate::auth::parts_hash::PartsHash;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::side::Side;

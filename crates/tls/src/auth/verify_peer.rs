@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use pki_types::{CertificateDer, ServerName, UnixTime};
-use tercel_pki::{Refusal, RefusalReason};
+use pki_types::{CertificateDer, UnixTime};
+use tercel_pki::{Refusal, RefusalReason, ServerName};
 
 use crate::side::Side;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
+use tercel_crypto::PartsHash;
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, NamedGroup};
 
@@ -11,7 +12,6 @@ use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint, 
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
-use crate::auth::parts_hash::PartsHash;
 use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
@@ -337,7 +337,13 @@ impl ClientConfigBuilder {
     #[must_use]
     pub fn native_roots(mut self) -> Self {
         self.verifier = Some(match Roots::native() {
-            Ok(found) => from_roots(found.roots),
+            Ok(found) => {
+                #[cfg(feature = "tracing")]
+                if let Some(left_out) = found.left_out() {
+                    tracing::warn!(target: "tercel::roots", "{left_out}");
+                }
+                from_roots(found.roots)
+            }
             Err(_) => Err(ConfigError::NoNativeRoots),
         });
         self

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use tercel_crypto::PartsHash;
 use tercel_wire::ProtocolVersion;
 
 use super::client::ClientConfig;
 use super::common::{Common, QuicOptions, QuicRules};
 use super::server::ServerConfig;
-use crate::auth::parts_hash::PartsHash;
 use crate::error::config::ConfigError;
 use crate::fips::FipsReason;
 use crate::keys::quic::Version;

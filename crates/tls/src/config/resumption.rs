@@ -3,16 +3,17 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use tercel_crypto::PartsHash;
+
 use super::client_auth::ClientAuth;
 use super::common::Common;
-use crate::auth::parts_hash::PartsHash;
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
 use crate::psk::request::FindPreSharedKey;
 use crate::record::limits;
 use crate::resumption::context_digest::ContextDigest;
-use crate::resumption::replay_guard::AdmitEarlyData;
+use crate::resumption::replay_guard::{self, AdmitEarlyData, ReplayGuardId};
 use crate::resumption::server_memory_store::ServerMemoryStore;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionStore;
@@ -41,6 +42,10 @@ pub(crate) struct ServerResumption {
     /// The early data limit of new tickets in bytes; 0 disables early data.
     pub(crate) max_early_data: u32,
     pub(crate) replay_guard: Option<Policy<dyn AdmitEarlyData>>,
+    /// The ID of the replay guard that the application has set.
+    pub(crate) given_guard_id: Option<ReplayGuardId>,
+    /// The random ID of a guard that has none.
+    own_guard_id: ReplayGuardId,
     /// The freshness window: the largest error of a ticket's age with which early data counts as
     /// fresh.
     pub(crate) freshness_window: Duration,
@@ -80,6 +85,8 @@ impl ServerResumption {
             lifetime: Duration::from_secs(86_400),
             max_early_data: 0,
             replay_guard: None,
+            given_guard_id: None,
+            own_guard_id: [0; 16],
             freshness_window: limits::MAX_FRESHNESS_WINDOW,
             verify_resumed: true,
             store_only_certificate_digests: false,
@@ -103,6 +110,21 @@ impl ServerResumption {
     /// Whether TLS 1.3 tickets are IDs of sessions in the store.
     pub(crate) fn stores_tickets(&self) -> bool {
         self.store.is_some() && !self.only_session_ids
+    }
+
+    /// Draws an ID for a guard that has none.
+    pub(super) fn draw_guard_id(&mut self) -> Result<(), ConfigError> {
+        tercel_crypto::fill_random(&mut self.own_guard_id).map_err(|_| ConfigError::Random)
+    }
+
+    /// Returns the ID of the replay guard. `None` without a guard.
+    pub(crate) fn replay_guard_id(&self) -> Option<ReplayGuardId> {
+        let of_guard = match self.replay_guard.as_ref()? {
+            Policy::Here(guard) => guard.id(),
+            Policy::Ask => None,
+        };
+        let own = || replay_guard::id_in_process(self.own_guard_id);
+        Some(self.given_guard_id.or(of_guard).unwrap_or_else(own))
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -181,15 +203,15 @@ pub(crate) fn context_digest(
 
 /// Computes the context digest for sessions of external pre-shared keys. Before a resumption, an
 /// object of the application decides whether the key is still accepted. With [`Policy::Ask`] there
-/// is no such check, so the sessions are bound to this configuration, or to its session context if
-/// it has one.
+/// is no such check, so the sessions are bound to this configuration: a session context is added to
+/// what decides about clients, and does not replace it.
 pub(crate) fn digest_for_psk(
     resumption: &ServerResumption,
     keys: Option<&Policy<dyn FindPreSharedKey>>,
 ) -> Result<ContextDigest, ConfigError> {
     let Some(Policy::Ask) = keys else { return Ok(resumption.context_digest) };
     let digest = resumption.context_digest.first_chunk().copied().unwrap_or_default();
-    Ok(ContextDigest::new(&digest, Some(&replacement_fingerprint(&resumption.session_context)?)))
+    Ok(ContextDigest::new(&digest, Some(&replacement_fingerprint(&[])?)))
 }
 
 /// Returns the fingerprint of a verifier, if it has one.

@@ -73,12 +73,26 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the authorities for a CertificateRequest. RFC 9846 4.3.4, RFC 5246 7.4.4
+    /// Returns the authorities for a CertificateRequest. If those of the verifier do not fit, none
+    /// is listed: a client then chooses a certificate without a list, whereas it would send none if
+    /// its own authority were missing in a part of the list. RFC 9846 4.3.4, RFC 5246 7.4.4
     pub(crate) fn authorities(&self) -> Vec<Vec<u8>> {
         match (&self.client_authorities, &self.client_verifier) {
             (Some(names), _) => names.clone(),
-            (None, Some(Policy::Here(verifier))) => verifier.authorities(),
+            (None, Some(Policy::Here(verifier))) => {
+                Some(verifier.authorities()).filter(|names| fit(names)).unwrap_or_default()
+            }
             (None, _) => Vec::new(),
+        }
+    }
+
+    /// Returns whether CertificateRequests list no authorities, because the names of those that the
+    /// verifier trusts do not fit.
+    #[must_use]
+    pub fn omits_authorities(&self) -> bool {
+        match (&self.client_authorities, &self.client_verifier) {
+            (None, Some(Policy::Here(verifier))) => !fit(&verifier.authorities()),
+            _ => false,
         }
     }
 
@@ -182,9 +196,8 @@ setters! {
     ///
     /// Before a session of a key is resumed, the object is asked whether it still
     /// [knows](FindPreSharedKey::knows) the key. With [`Policy::Ask`] keys are not checked again:
-    /// their sessions are resumed until they expire, by configurations with [`Policy::Ask`] and an
-    /// equal [`session_context`](Self::session_context), or only by this configuration if it has no
-    /// context. Give servers that know different keys different contexts.
+    /// their sessions are resumed until they expire, and only by this configuration, whatever its
+    /// [`session_context`](Self::session_context) is.
     pub fn find_pre_shared_key(find: Policy<dyn FindPreSharedKey>) =>
         config.pre_shared_keys = Some(find);
 
@@ -391,6 +404,9 @@ impl ServerConfigBuilder {
                 verifies_resumed(resumption.verify_resumed, verifier, context);
         }
         resumption.check_window()?;
+        if resumption.replay_guard.is_some() {
+            resumption.draw_guard_id()?;
+        }
         resumption.context_digest = context_digest(
             resumption,
             config.client_auth,
@@ -404,3 +420,14 @@ impl ServerConfigBuilder {
         Ok(Arc::new(config))
     }
 }
+
+/// Whether a CertificateRequest can list these names. An extension and a list in TLS 1.2 have at
+/// most 65,535 bytes, and all extensions together, too. RFC 9846 4.3, 4.3.4, RFC 5246 7.4.4
+fn fit(names: &[Vec<u8>]) -> bool {
+    let length = |sum: usize, name: &Vec<u8>| sum.saturating_add(name.len()).saturating_add(2);
+    names.iter().fold(0, length) <= MAX_LISTED
+}
+
+/// The maximum length of the names: the other extensions of a CertificateRequest need less than
+/// 1 KiB.
+const MAX_LISTED: usize = (1 << 16) - (1 << 10);

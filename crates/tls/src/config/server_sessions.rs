@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::resumption::SessionIds;
 use super::server::ServerConfigBuilder;
 use crate::policy::Policy;
-use crate::resumption::replay_guard::AdmitEarlyData;
+use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuardId};
 use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
 use crate::resumption::tickets::TicketSealer;
 
@@ -66,6 +66,13 @@ setters! {
     /// [`freshness_period`](crate::session::ReplayGuard::freshness_period): two minutes by default.
     /// Sessions that admit early data are not resumed by configurations with another window.
     pub fn freshness_window(window: Duration) => config.resumption.freshness_window = window;
+
+    /// Sets the ID of the replay guard, for a guard that is [`Policy::Ask`], or in place of the ID
+    /// of an [object](AdmitEarlyData::id). Default: an ID of this configuration in this process.
+    ///
+    /// Early data is accepted only with tickets of configurations whose guard has the same ID. Give
+    /// the same ID to configurations and processes only if they ask one guard.
+    pub fn replay_guard_id(id: ReplayGuardId) => config.resumption.given_guard_id = Some(id);
 
     /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
     /// ended with a fatal alert. The object is needed if the store is [`Policy::Ask`]; on a
@@ -140,6 +147,9 @@ impl ServerConfigBuilder {
     /// Early data can be replayed: an attacker who recorded it can send it again, to another server
     /// or after the guard has removed its entry. Process only early data that is safe to process
     /// twice. RFC 9846 8, F.5
+    ///
+    /// A ticket allows early data only under the guard under which it was issued: see
+    /// [`AdmitEarlyData::id`] and [`Self::replay_guard_id`].
     #[must_use]
     pub fn early_data(mut self, bytes: u32, guard: Policy<dyn AdmitEarlyData>) -> Self {
         self.config.resumption.max_early_data = bytes;

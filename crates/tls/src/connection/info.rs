@@ -183,7 +183,8 @@ pub enum EarlyDataRejection {
     ParametersChanged,
     /// The ticket's age is outside the freshness window. RFC 9846 8.3
     NotFresh,
-    /// The replay guard did not admit the early data. RFC 9846 8.2
+    /// The replay guard did not admit the early data, or the ticket was issued under another guard.
+    /// RFC 9846 8.2
     NotAdmitted,
     /// Client: the server resumed the session, but rejected the early data for an unknown reason.
     ByServer,

@@ -3,8 +3,8 @@
 
 use tercel_pki::Refusal;
 use tercel_wire::{
-    AlertDescription, AlertLevel, ClientHello, ContentType, HandshakeMessage, HandshakeType,
-    KeyUpdate, KeyUpdateRequest, NewSessionTicket, ProtocolVersion,
+    AlertDescription, AlertLevel, ContentType, HandshakeMessage, HandshakeType, KeyUpdate,
+    KeyUpdateRequest, MessageHeader, NewSessionTicket, ProtocolVersion,
 };
 
 use super::link::ReadKeys;
@@ -145,6 +145,10 @@ impl PostHandshake {
     ) -> Result<RecordEffect, Error> {
         match content_type {
             ContentType::ALERT => self.alert(content),
+            ContentType::HANDSHAKE if self.version != ProtocolVersion::TLS1_3 => {
+                self.joiner.push(content);
+                self.refuse_renegotiations().map(|()| RecordEffect::Continue)
+            }
             ContentType::HANDSHAKE => {
                 self.joiner.push(content);
                 while let Some(message) = self.joiner.next()? {
@@ -183,9 +187,6 @@ impl PostHandshake {
         self.keys.link().tap().received(ContentType::HANDSHAKE, message);
         let kind = HandshakeType(message.first().copied().unwrap_or_default());
         let body = message.get(4..).unwrap_or_default();
-        if self.version != ProtocolVersion::TLS1_3 {
-            return self.message_of_tls12(kind, body);
-        }
         if let Some(authentication) = &mut self.authentication {
             let keys = self.keys.get();
             let secret = keys.as_ref().and_then(Keys::traffic_secret);
@@ -214,20 +215,29 @@ impl PostHandshake {
         }
     }
 
-    fn message_of_tls12(&mut self, kind: HandshakeType, body: &[u8]) -> Result<(), Error> {
-        if !self.renegotiates(kind) {
-            return Err(PeerError::UnexpectedMessage.into());
+    /// TLS 1.2: refuses each request for renegotiation at its header. The rest of the message is
+    /// discarded unread when it arrives, because it has no effect and may have 64 KB.
+    fn refuse_renegotiations(&mut self) -> Result<(), Error> {
+        while let Some(kind) = self.joiner.waiting().first() {
+            if !self.renegotiates(HandshakeType(*kind)) {
+                return Err(PeerError::UnexpectedMessage.into());
+            }
+            let header = self.joiner.waiting().first_chunk::<{ MessageHeader::LENGTH }>().copied();
+            if !self.joiner.discard_next()? {
+                break;
+            }
+            if let Some(header) = header.filter(|_| self.side == Side::Client) {
+                // This is the whole HelloRequest. RFC 5246 7.4.1.1
+                self.keys.link().tap().received(ContentType::HANDSHAKE, &header);
+            }
+            self.refuse_renegotiation()?;
         }
-        if kind == HandshakeType::CLIENT_HELLO {
-            ClientHello::parse(body)?;
-        }
-        self.refuse_renegotiation()
+        Ok(())
     }
 
     /// Whether [`Self::message`] handles a message of this type.
     fn is_handled(&self, kind: HandshakeType) -> bool {
         match (kind, self.side) {
-            _ if self.version != ProtocolVersion::TLS1_3 => self.renegotiates(kind),
             (HandshakeType::KEY_UPDATE, _) | (HandshakeType::NEW_SESSION_TICKET, Side::Client) => {
                 true
             }
@@ -244,7 +254,7 @@ impl PostHandshake {
             Side::Client => HandshakeType::HELLO_REQUEST,
             Side::Server => HandshakeType::CLIENT_HELLO,
         };
-        self.version != ProtocolVersion::TLS1_3 && kind == asks
+        kind == asks
     }
 
     /// Refuses renegotiation with a warning alert. The connection continues, and the peer decides

@@ -99,6 +99,12 @@ pub enum Filled {
 }
 
 impl Receiver {
+    /// Returns the number of bytes of an incomplete handshake message.
+    #[cfg(test)]
+    pub(crate) fn stored_handshake_bytes(&self) -> usize {
+        self.post_handshake.joiner.waiting().len()
+    }
+
     pub(crate) fn new(opener: Opener, post_handshake: PostHandshake) -> Self {
         Self { opener, post_handshake, state: State::Open }
     }

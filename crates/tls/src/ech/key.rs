@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use pki_types::pem::{self, PemObject, SectionKind};
 use tercel_crypto::{CryptoError, HpkeKey, HpkeRecipient, fill_random, wipe};
+use tercel_pki::{PemError, pem_sections};
 use tercel_wire::{
     DecodeError, EchConfig, EchConfigContents, HpkeAead, HpkeKdf, HpkeKem,
     HpkeSymmetricCipherSuite, List, OuterEncryptedClientHello, Writer,
@@ -26,8 +26,8 @@ pub struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The text is not PEM.
-    Pem,
+    /// The PEM is malformed.
+    Pem(PemError),
     /// The file does not have one private key and one list with one configuration. RFC 9934
     NotOneKey,
     /// The private key is not an X25519 key in PKCS#8.
@@ -46,7 +46,7 @@ pub enum KeyError {
 impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Pem => "the ECH key file is not PEM",
+            Self::Pem(error) => return write!(f, "ECH key file: {error}"),
             Self::NotOneKey => {
                 "the ECH key file does not have exactly one section PRIVATE KEY and one section \
                  ECHCONFIG with one configuration"
@@ -117,12 +117,11 @@ impl Key {
     /// As for [`Self::from_parts`], or if the file is malformed.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         let (mut private, mut list) = (Vec::new(), Vec::new());
-        for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(pem) {
-            match section {
-                Ok((SectionKind::PrivateKey, der)) => private.push(Wiped(der)),
-                Ok((SectionKind::EchConfigList, bytes)) => list.push(bytes),
-                Ok(_) | Err(pem::Error::NoItemsFound) => {}
-                Err(_) => return Err(KeyError::Pem),
+        for section in pem_sections(pem).map_err(KeyError::Pem)? {
+            match section.label() {
+                "PRIVATE KEY" => private.push(Wiped(section.decode().map_err(KeyError::Pem)?)),
+                "ECHCONFIG" => list.push(section.decode().map_err(KeyError::Pem)?),
+                _ => {}
             }
         }
         let ([private], [list]) = (&private[..], &list[..]) else {
@@ -291,7 +290,7 @@ mod tests {
         for text in ["", private, config, &[&pem, private].concat(), &[&pem, config].concat()] {
             assert_eq!(error(text), KeyError::NotOneKey, "{text}");
         }
-        assert_eq!(error(&pem.replace("END", "EMD")), KeyError::Pem);
+        assert_eq!(error(&pem.replace("END", "EMD")), KeyError::Pem(PemError::NoEnd));
         let mut both = private.to_owned();
         let list = ConfigList::of([one.encoded_config(), other.encoded_config()]);
         base64::encode_pem("ECHCONFIG", list.as_bytes(), &mut both);
@@ -356,7 +355,7 @@ mod tests {
     #[test]
     fn errors_have_texts_and_debug_output_no_secrets() {
         let all = [
-            KeyError::Pem,
+            KeyError::Pem(PemError::NoEnd),
             KeyError::NotOneKey,
             KeyError::BadPrivateKey,
             KeyError::BadConfig(DecodeError::Truncated),

@@ -144,7 +144,11 @@ impl InternalError {
             | Self::SigningFailed
             | Self::NotForQuic
             | Self::NotFips => Some(AlertDescription::INTERNAL_ERROR),
-            Self::NoCredential => Some(AlertDescription::HANDSHAKE_FAILURE),
+            Self::NoCredential | Self::NoCredentialSelected => {
+                Some(AlertDescription::HANDSHAKE_FAILURE)
+            }
+            // RFC 6066 3
+            Self::NoCredentialForName => Some(AlertDescription::UNRECOGNIZED_NAME),
             Self::RefusedByApplication => Some(AlertDescription::ACCESS_DENIED),
             Self::KeyExhausted => Some(AlertDescription::INTERNAL_ERROR),
             Self::Closed | Self::Failed | Self::EarlyDataLimit => None,
@@ -160,6 +164,7 @@ fn refusal_alert(reason: RefusalReason) -> AlertDescription {
         R::EmptyChain => A::DECODE_ERROR,
         R::UnsupportedVersion
         | R::UnsupportedCriticalExtension
+        | R::UnsupportedNameConstraint
         | R::UnsupportedSignatureAlgorithm
         | R::UnsupportedKey
         | R::KeyMayNotSign

@@ -92,7 +92,7 @@ impl fmt::Display for PeerError {
             Self::BadChangeCipherSpec => "malformed or unexpected change_cipher_spec",
             Self::TooManyChangeCipherSpecs => "too many change_cipher_spec records",
             Self::TooManyKeyUpdates => "too many key updates without application data",
-            Self::TooManyCertificateRequests => "too many unanswered certificate requests",
+            Self::TooManyCertificateRequests => "too many certificate requests",
             Self::InterruptedAuthentication => {
                 "the messages of a post-handshake authentication are not consecutive"
             }
@@ -213,6 +213,10 @@ impl fmt::Display for InternalError {
             Self::Encode => "a message to be sent is too long for its length fields",
             Self::Internal => "a bug in this library: a condition that it guarantees does not hold",
             Self::NoCredential => "no certificate, or no verifier of certificates, is configured",
+            Self::NoCredentialSelected => "the application selected no certificate for the client",
+            Self::NoCredentialForName => {
+                "the application does not know the server name that the client requested"
+            }
             Self::SigningFailed => "signing with the private key failed",
             Self::NotForQuic => "the chosen configuration cannot be used over QUIC",
             Self::NotFips => "a choice for this connection is not approved (option `fips`)",

@@ -1,8 +1,7 @@
 //! No events, without the feature `tracing`: an empty type, whose functions are compiled to
 //! nothing.
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 
 use crate::connection::info::ConnectionInfo;
 use crate::error::Error;

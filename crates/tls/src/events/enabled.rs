@@ -1,8 +1,9 @@
-//! Events with the feature `tracing`. All have the level DEBUG, because a peer can cause any number
-//! of them, and because the application gets every error and chooses its level.
+//! Events with the feature `tracing`. Those of handshakes have the level DEBUG, because a peer can
+//! cause any number of them, and because the application gets every error and chooses its level.
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::AlertDescription;
 use tracing::Level;
 
@@ -13,6 +14,7 @@ use crate::side::Side;
 /// The targets, by which a subscriber filters.
 const HANDSHAKE: &str = "tercel::handshake";
 const EARLY_DATA: &str = "tercel::early_data";
+const SELF_TEST: &str = "tercel::self_test";
 
 /// The events of one handshake.
 pub(crate) struct Events {
@@ -29,6 +31,7 @@ impl Events {
             Side::Client => "client",
             Side::Server => "server",
         };
+        report_failed_self_tests();
         Self { side, server_name: None, accepted_early_data: false }
     }
 
@@ -108,6 +111,19 @@ impl Events {
     /// The name that the client connects to, or that the server's client requested.
     fn server_name<'a>(&'a self, info: &'a ConnectionInfo) -> Option<&'a str> {
         self.server_name.as_deref().or(info.server_name.as_deref())
+    }
+}
+
+/// Reports each primitive that has failed its self-test, once in the process. The test runs before
+/// the first use, so that one of the next handshakes reports it.
+fn report_failed_self_tests() {
+    const COUNT: usize = 5;
+    static REPORTED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
+    let tests: [_; COUNT] = tercel_crypto::self_tests();
+    for ((primitive, has_failed), reported) in tests.into_iter().zip(&REPORTED) {
+        if has_failed && !reported.swap(true, Ordering::Relaxed) {
+            tracing::error!(target: SELF_TEST, primitive, "self-test failed; AWS-LC is used instead");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::identity;
 use super::question::{AnswerValue, FindClientSessionQuestion, Question};
 use super::runtime::flow::{Flow, wrong_answer};
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::tickets::TicketHandler;
@@ -25,10 +26,10 @@ use crate::side::Side;
 pub(crate) async fn offerable(
     flow: &mut Flow,
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
 ) -> Result<Option<Box<Session>>, Error> {
-    let Some(session) = take(flow, config, store_key).await? else { return Ok(None) };
-    let under_other_name = session.server_name.as_deref() != Some(&*store_key.server_name.to_str());
+    let Some(session) = take(flow, config, server).await? else { return Ok(None) };
+    let under_other_name = session.server_name.as_deref() != Some(&*server.name().to_str());
     // Under another name, only a certificate chain can be verified.
     if under_other_name && (!session.resumption_across_names || session.peer_chain.is_empty()) {
         return Ok(None);
@@ -36,7 +37,7 @@ pub(crate) async fn offerable(
     if !(under_other_name || config.resumption.verify_resumed) || !session.has_peer() {
         return Ok(Some(session));
     }
-    let (name, now) = (Some(&store_key.server_name), config.common.clock.now());
+    let (name, now) = (Some(server.name()), config.common.clock.now());
     let peer = session.peer(Side::Server, name, config.common.request_ocsp, now);
     let result = identity::verify_identity(flow, &config.verifier, &peer).await?;
     Ok(result.is_ok().then_some(session))
@@ -47,25 +48,26 @@ pub(crate) async fn offerable(
 async fn take(
     flow: &mut Flow,
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
 ) -> Result<Option<Box<Session>>, Error> {
     let Some(store) = &config.resumption.store else { return Ok(None) };
+    let key = store_key(config, server);
     let found = if config.resumption.ask_for_session {
-        let question = FindClientSessionQuestion { key: store_key.clone() };
+        let question = FindClientSessionQuestion { key };
         match flow.ask(Question::FindClientSession(question)).await {
             AnswerValue::ClientSession(session) => session,
             _ => return Err(wrong_answer()),
         }
     } else {
-        store.take_session(store_key, config.common.clock.now())
+        store.take_session(&key, config.common.clock.now())
     };
-    Ok(found.and_then(|session| usable(config, store_key, session.into_inner())))
+    Ok(found.and_then(|session| usable(config, server, session.into_inner())))
 }
 
 /// Returns the session if it is valid now and matches the current configuration.
 fn usable(
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
     mut session: Box<Session>,
 ) -> Option<Box<Session>> {
     let now = config.common.clock.now();
@@ -74,7 +76,7 @@ fn usable(
     }
     // A store or an application may return the session of another configuration by mistake, whose
     // server was verified less strictly than this configuration requires.
-    if session.context_digest != context_digest(config, store_key) {
+    if session.context_digest != context_digest(config, server) {
         return None;
     }
     // A session of TCP is not offered over QUIC, and vice versa, nor in another version of QUIC.
@@ -118,22 +120,28 @@ fn fits_in_hello(session: &Session) -> bool {
 const MAX_SESSION_ID: usize = 32;
 
 /// The digest to which sessions of this configuration and port are bound.
-pub(crate) fn context_digest(config: &ClientConfig, store_key: &ClientSessionKey) -> ContextDigest {
-    ContextDigest::of_client(&config.resumption.trust_digest, store_key.port())
+pub(crate) fn context_digest(config: &ClientConfig, server: &ServerIdentity) -> ContextDigest {
+    ContextDigest::of_client(&config.resumption.trust_digest, server.port())
+}
+
+/// The key of the sessions of this configuration with this server. No other function derives it.
+pub(crate) fn store_key(config: &ClientConfig, server: &ServerIdentity) -> ClientSessionKey {
+    let configuration = config.resumption.context_digest;
+    ClientSessionKey::new(server.name().clone(), server.port(), configuration)
 }
 
 /// Creates a session for this handshake. The caller has to set its secret and its ticket.
 pub(crate) fn template(
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
 ) -> Session {
     let now = config.common.clock.now().as_secs();
     let mut session = info.to_session(suite, now, authenticated);
-    session.server_name = Some(store_key.server_name.to_str().into_owned());
-    session.context_digest = context_digest(config, store_key);
+    session.server_name = Some(server.name().to_str().into_owned());
+    session.context_digest = context_digest(config, server);
     session.ocsp_response.clone_from(&info.ocsp_response);
     session.signed_certificate_timestamps.clone_from(&info.signed_certificate_timestamps);
     session
@@ -142,7 +150,7 @@ pub(crate) fn template(
 /// Creates the handler of a TLS 1.3 connection's tickets, if sessions are stored.
 pub(crate) fn ticket_handler(
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
@@ -151,8 +159,8 @@ pub(crate) fn ticket_handler(
     let store = config.resumption.store.as_ref()?;
     Some(Box::new(TicketHandler {
         secret: secret(),
-        template: template(config, store_key, info, suite, authenticated),
-        key: store_key.clone(),
+        template: template(config, server, info, suite, authenticated),
+        key: store_key(config, server),
         store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: limits::MAX_TICKETS_RECEIVED,
@@ -185,15 +193,16 @@ pub(crate) fn with_ticket(
 pub(crate) fn store_session(
     flow: &mut Flow,
     config: &ClientConfig,
-    store_key: &ClientSessionKey,
+    server: &ServerIdentity,
     session: Option<Box<Session>>,
 ) -> Result<(), Error> {
     let (Some(store), Some(session)) = (&config.resumption.store, session) else { return Ok(()) };
-    let stored = StoredSession::of_client(&session, store, store_key);
+    let key = store_key(config, server);
+    let stored = StoredSession::of_client(&session, store, &key);
     flow.invalidate_on_alert(Arc::clone(&stored))?;
     stored.put_unless_invalidated(|| {
         let expires = session.expires();
-        store.put_session(store_key, ClientSession::new(session), expires);
+        store.put_session(&key, ClientSession::new(session), expires);
     });
     Ok(())
 }
@@ -225,19 +234,15 @@ mod tests {
     }
 
     fn is_taken_by(config: &ClientConfig, change: impl FnOnce(&mut Session)) -> bool {
-        let store_key = ClientSessionKey::new(
-            "server.example".try_into().unwrap(),
-            None,
-            config.resumption.context_digest,
-        );
+        let server = ServerIdentity::new("server.example".try_into().unwrap(), None);
         let suite = suite::find(OURS).unwrap();
         let info = ConnectionInfo::new(ProtocolVersion::TLS1_2, OURS);
-        let mut session = template(config, &store_key, &info, suite, None);
+        let mut session = template(config, &server, &info, suite, None);
         session.secret = Secret::new(&[7; 48]);
         session.lifetime = 100;
         session.identity = vec![1; MAX_SESSION_ID];
         change(&mut session);
-        usable(config, &store_key, Box::new(session)).is_some()
+        usable(config, &server, Box::new(session)).is_some()
     }
 
     #[test]

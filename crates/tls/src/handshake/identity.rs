@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pki_types::{ServerName, UnixTime};
-use tercel_pki::Refusal;
+use pki_types::UnixTime;
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{CertificateType, ClientHello, ProtocolVersion, SignatureScheme};
 
 use super::negotiate;
@@ -16,7 +16,7 @@ use crate::auth::credential::{Credential, CredentialRequest, SelectCredential};
 use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
-use crate::error::{Error, PeerError};
+use crate::error::{Error, InternalError, PeerError};
 use crate::policy::Policy;
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
@@ -150,19 +150,27 @@ pub(crate) async fn select_for_server(
     Ok(Some((credential, scheme)))
 }
 
-/// Selects a credential.
+/// Selects a credential. A server name that is unknown to the application ends the handshake.
 pub(crate) async fn select(
     flow: &mut Flow,
     policy: &Policy<dyn SelectCredential>,
     request: &CredentialRequest<'_>,
     source: impl FnOnce() -> RequestSource,
 ) -> Result<Option<Arc<Credential>>, Error> {
+    let has_name = request.server_name.is_some();
     if let Policy::Here(select) = policy {
-        return Ok(select.select_credential(request));
+        return match select.select_credential(request) {
+            None if has_name && select.is_unknown_name(request) => {
+                Err(InternalError::NoCredentialForName.into())
+            }
+            selected => Ok(selected),
+        };
     }
     let question = SelectCredentialQuestion { source: source() };
     match flow.ask(Question::SelectCredential(question)).await {
         AnswerValue::Credential(credential) => Ok(credential),
+        AnswerValue::UnknownName if has_name => Err(InternalError::NoCredentialForName.into()),
+        AnswerValue::UnknownName => Ok(None),
         _ => Err(wrong_answer()),
     }
 }

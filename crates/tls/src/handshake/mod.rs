@@ -29,9 +29,9 @@ pub(crate) mod transcript;
 use core::mem;
 use std::sync::Arc;
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::Connection;
@@ -42,7 +42,6 @@ use crate::error::{Error, Misuse};
 use crate::events::Events;
 #[cfg(feature = "message-tap")]
 use crate::message_tap::MessageTap;
-use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 use driver::Driver;
 use ech::RequestedOffer;
@@ -113,7 +112,7 @@ enum Stage {
 /// The arguments of a handshake that has not started.
 enum Arguments {
     /// Starts at the first call of `advance`.
-    Client(Arc<ClientConfig>, ClientSessionKey, RequestedOffer),
+    Client(Arc<ClientConfig>, ServerIdentity, RequestedOffer),
     /// Starts when bytes of a client arrive.
     Server(Arc<ServerConfig>),
 }
@@ -168,8 +167,8 @@ impl Handshake {
         server: ServerName<'static>,
         port: Option<u16>,
     ) -> Self {
-        let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
-        Self::new(Arguments::Client(config, store_key, RequestedOffer::default()))
+        let server = ServerIdentity::new(server, port);
+        Self::new(Arguments::Client(config, server, RequestedOffer::default()))
     }
 
     /// Client: sets what is offered of Encrypted ClientHello on this connection, in place of
@@ -215,9 +214,9 @@ impl Handshake {
         self.stage = match mem::replace(&mut self.stage, Stage::Ended) {
             Stage::NotStarted(arguments) => {
                 let task = match arguments {
-                    Arguments::Client(config, store_key, ech) => {
-                        self.events.client_started(&store_key.server_name);
-                        Task::client(config, store_key, ech)
+                    Arguments::Client(config, server, ech) => {
+                        self.events.client_started(server.name());
+                        Task::client(config, server, ech)
                     }
                     Arguments::Server(config) => Task::server(config),
                 };

@@ -12,7 +12,7 @@ use crate::auth::certificate_types::TypeSet;
 use crate::auth::credential::{CredentialRequest, PeerLists};
 use crate::config::common::Common;
 use crate::config::server::ServerConfig;
-use crate::error::{Error, PeerError};
+use crate::error::{Error, InternalError, PeerError};
 use crate::keys::group::KnownGroups;
 use crate::keys::scheme::SchemeSet;
 use crate::keys::suite::{self, Authentication, Suite};
@@ -276,9 +276,12 @@ pub(crate) fn no_credential(hello: &ClientHello<'_>, config: &ServerConfig) -> E
         return PeerError::NoCommonCertificateType.into();
     }
     if KnownSuites::of(hello).0.is_empty() {
-        PeerError::NoSharedCipherSuite.into()
-    } else {
-        PeerError::NoCommonSignatureScheme.into()
+        return PeerError::NoSharedCipherSuite.into();
+    }
+    match ours {
+        Some(_) => PeerError::NoCommonSignatureScheme.into(),
+        // Only the application knows why it selected none.
+        None => InternalError::NoCredentialSelected.into(),
     }
 }
 

@@ -6,9 +6,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::HashAlgorithm;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
     ProtocolVersion, SignatureScheme,
@@ -53,6 +53,8 @@ pub enum Question {
     ChooseConfig(ChooseConfigQuestion),
     /// Server: asks for the stored session with this ID.
     FindSession(FindSessionQuestion),
+    /// Server: asks to remove a session for single use from its store.
+    ClaimSession(ClaimSessionQuestion),
     /// Server: asks for the pre-shared key for one of these identities.
     FindPreSharedKey(FindPreSharedKeyQuestion),
     /// Server: asks whether early data is admitted.
@@ -81,10 +83,13 @@ impl core::fmt::Debug for Answer {
 pub(crate) enum AnswerValue {
     Config(Option<Arc<ServerConfig>>),
     Session(Option<Vec<u8>>),
+    Claimed(bool),
     PreSharedKey(Option<Arc<PreSharedKey>>),
     EarlyData(bool),
     ClientSession(Option<ClientSession>),
     Credential(Option<Arc<Credential>>),
+    /// There is no credential, because the requested server name is unknown.
+    UnknownName,
     Signature(Option<Vec<u8>>),
     Peer(Result<(), Box<Refusal>>),
 }
@@ -94,6 +99,7 @@ pub(crate) enum AnswerValue {
 pub(crate) enum QuestionKind {
     ChooseConfig,
     FindSession,
+    ClaimSession,
     FindPreSharedKey,
     AdmitEarlyData,
     FindClientSession,
@@ -107,10 +113,11 @@ impl AnswerValue {
         match self {
             Self::Config(_) => QuestionKind::ChooseConfig,
             Self::Session(_) => QuestionKind::FindSession,
+            Self::Claimed(_) => QuestionKind::ClaimSession,
             Self::PreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::EarlyData(_) => QuestionKind::AdmitEarlyData,
             Self::ClientSession(_) => QuestionKind::FindClientSession,
-            Self::Credential(_) => QuestionKind::SelectCredential,
+            Self::Credential(_) | Self::UnknownName => QuestionKind::SelectCredential,
             Self::Signature(_) => QuestionKind::Sign,
             Self::Peer(_) => QuestionKind::VerifyPeer,
         }
@@ -122,6 +129,7 @@ impl Question {
         match self {
             Self::ChooseConfig(_) => QuestionKind::ChooseConfig,
             Self::FindSession(_) => QuestionKind::FindSession,
+            Self::ClaimSession(_) => QuestionKind::ClaimSession,
             Self::FindPreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::AdmitEarlyData(_) => QuestionKind::AdmitEarlyData,
             Self::FindClientSession(_) => QuestionKind::FindClientSession,
@@ -163,6 +171,12 @@ answered_by!(
     Session,
     Option<Vec<u8>>,
     "the bytes of [`NewSession::session`](crate::session::NewSession::session) stored under this id, or `None`."
+);
+answered_by!(
+    ClaimSessionQuestion,
+    Claimed,
+    bool,
+    "whether this answer's caller removed the session, so that no other connection resumes it."
 );
 answered_by!(
     FindPreSharedKeyQuestion,
@@ -237,17 +251,14 @@ impl ChooseConfigQuestion {
     }
 }
 
-/// Asks for a stored session. See [`Question::FindSession`].
+/// Asks for a stored session, which stays in its store. See [`Question::FindSession`].
 ///
 /// ```
 /// # use std::collections::HashMap;
 /// # use tercel::{Error, Handshake, questions::FindSessionQuestion};
 /// # fn run(handshake: &mut Handshake, question: FindSessionQuestion,
-/// #     sessions: &mut HashMap<Vec<u8>, Vec<u8>>) -> Result<(), Error> {
-/// let session = match question.is_single_use() {
-///     true => sessions.remove(question.identity()),
-///     false => sessions.get(question.identity()).cloned(),
-/// };
+/// #     sessions: &HashMap<Vec<u8>, Vec<u8>>) -> Result<(), Error> {
+/// let session = sessions.get(question.identity()).cloned();
 /// handshake.answer(question.answer(session))?;
 /// # Ok(()) }
 /// ```
@@ -263,11 +274,39 @@ impl FindSessionQuestion {
         &self.identity
     }
 
-    /// Returns whether the session must be removed from its store, so that it is used only once
-    /// (TLS 1.3).
+    /// Returns whether the session is for single use (TLS 1.3). The session must not be removed
+    /// from its store yet, because any client that has seen the identity can send it. A
+    /// [`ClaimSessionQuestion`] follows if the client has the session's key.
     #[must_use]
     pub fn is_single_use(&self) -> bool {
         self.single_use
+    }
+}
+
+/// Asks to remove a session for single use from its store, after the client has proved that it has
+/// the session's key. See [`Question::ClaimSession`].
+///
+/// If several connections ask this for one session, only one answer may be `true`; the others make
+/// a full handshake. RFC 9846 8.1
+///
+/// ```
+/// # use std::collections::HashMap;
+/// # use tercel::{Error, Handshake, questions::ClaimSessionQuestion};
+/// # fn run(handshake: &mut Handshake, question: ClaimSessionQuestion,
+/// #     sessions: &mut HashMap<Vec<u8>, Vec<u8>>) -> Result<(), Error> {
+/// let claimed = sessions.remove(question.identity()).is_some();
+/// handshake.answer(question.answer(claimed))?;
+/// # Ok(()) }
+/// ```
+pub struct ClaimSessionQuestion {
+    pub(crate) identity: Vec<u8>,
+}
+
+impl ClaimSessionQuestion {
+    /// Returns the ticket, which is the ID of the session.
+    #[must_use]
+    pub fn identity(&self) -> &[u8] {
+        &self.identity
     }
 }
 
@@ -422,7 +461,19 @@ impl SelectCredentialQuestion {
     /// Answers with the decision of `policy`.
     #[must_use]
     pub fn resolve(&self, policy: &dyn SelectCredential) -> Answer {
-        self.answer(policy.select_credential(&self.request()))
+        let request = self.request();
+        match policy.select_credential(&request) {
+            None if policy.is_unknown_name(&request) => self.answer_unknown_name(),
+            selected => self.answer(selected),
+        }
+    }
+
+    /// Server: answers that there is no credential, because the requested server name is unknown.
+    /// See [`SelectCredential::is_unknown_name`]. On a client, and if no name is requested, the
+    /// answer only means that there is no credential.
+    #[must_use]
+    pub fn answer_unknown_name(&self) -> Answer {
+        Answer(AnswerValue::UnknownName)
     }
 }
 

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use pki_types::ServerName;
-use tercel_pki::Refusal;
+use tercel_pki::{Refusal, ServerName};
 
 use super::ech::RequestedOffer;
 use super::question::{Answer, Question, QuestionKind};
@@ -15,6 +14,7 @@ use super::runtime::established::Established;
 use super::runtime::levels::{Event, Level, Levels};
 use super::runtime::mailbox::{FailureDetails, Mailbox, Transport};
 use super::task::Task;
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
@@ -23,7 +23,6 @@ use crate::error::{ConfigError, Error, Misuse};
 use crate::events::Events;
 use crate::keys::quic::update::KeyUpdates;
 use crate::keys::quic::{DirectionKeys, Keys, Version};
-use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 
 /// A handshake over QUIC in progress.
@@ -142,10 +141,10 @@ impl Handshake {
         parameters: Vec<u8>,
     ) -> Result<Self, ConfigError> {
         let config = config.for_quic(version)?;
-        let store_key = ClientSessionKey::new(server, port, config.resumption.context_digest);
+        let server = ServerIdentity::new(server, port);
         let mut events = Events::new(Side::Client);
-        events.client_started(&store_key.server_name);
-        let task = Task::client(config, store_key, RequestedOffer::default());
+        events.client_started(server.name());
+        let task = Task::client(config, server, RequestedOffer::default());
         Ok(Self::new(Side::Client, task, Levels::new(version, parameters), events))
     }
 

@@ -8,7 +8,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::{CertificateType, ProtocolVersion};
 
 use super::identity::{self, CredentialForHello};
-use super::question::{AnswerValue, FindSessionQuestion, Question};
+use super::question::{AnswerValue, ClaimSessionQuestion, FindSessionQuestion, Question};
 use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::chain::Chain;
 use crate::auth::credential_id::SessionCredential;
@@ -38,8 +38,7 @@ pub(crate) struct FoundSession {
 }
 
 /// Finds the session that a client requests by a ticket or a session ID, in the ticket itself or in
-/// a store. A single-use session stays in the configuration's store until the caller removes it
-/// with [`claim`]. An application that answers a question has to remove the session itself.
+/// a store. A single-use session stays in its store until the caller removes it with [`claim`].
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
@@ -66,7 +65,6 @@ pub(crate) async fn find(
     let store = resumption.store.as_ref().filter(|_| !single_use || resumption.stores_tickets());
     let (session, is_stored) = match store {
         None => (None, false),
-        // A single-use session stays in the store until `claim` removes it.
         Some(Policy::Here(store)) => (store.get_session(identity, now), true),
         Some(Policy::Ask) => {
             let question = FindSessionQuestion { identity: identity.to_vec(), single_use };
@@ -97,10 +95,27 @@ fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T
 }
 
 /// Removes a single-use session from its store. Returns `false` if another connection has removed
-/// it.
-pub(crate) fn claim(config: &ServerConfig, session_id: &[u8]) -> bool {
-    let Some(Policy::Here(store)) = &config.resumption.store else { return false };
-    store.claim(session_id, config.common.clock.now())
+/// it. The caller has checked that the client has the session's key. RFC 9846 8.1
+pub(crate) async fn claim(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    found: &FoundSession,
+    session_id: &[u8],
+) -> Result<bool, Error> {
+    match &config.resumption.store {
+        Some(Policy::Here(store)) if found.is_stored => {
+            Ok(store.claim(session_id, config.common.clock.now()))
+        }
+        Some(Policy::Ask) if found.is_from_application => {
+            let question = ClaimSessionQuestion { identity: session_id.to_vec() };
+            match flow.ask(Question::ClaimSession(question)).await {
+                AnswerValue::Claimed(is_claimed) => Ok(is_claimed),
+                _ => Err(wrong_answer()),
+            }
+        }
+        // A ticket that contains its session is in no store.
+        _ => Ok(true),
+    }
 }
 
 /// Whether a session may be resumed: its version, context, server name and parameters match, it has
@@ -249,24 +264,22 @@ pub(crate) fn pass_to_application(id: &[u8], session: &Session, info: &mut Conne
     }
 }
 
-/// Invalidates the session with this ID if the connection ends with a fatal alert. `session` is
+/// Returns the reference by which a connection invalidates the session with this ID. `session` is
 /// given if it is in the configuration's store: all its connections share one reference to it.
 /// RFC 5246 7.2.2
-pub(crate) fn invalidate_on_alert(
-    flow: &mut Flow,
+pub(crate) fn stored_session(
     config: &ServerConfig,
     session: Option<&Session>,
     id: &[u8],
-) -> Result<(), Error> {
+) -> Option<Arc<StoredSession>> {
     // All IDs that this server issues have the same length.
-    let Ok(id) = id.try_into() else { return Ok(()) };
-    let stored = match (&config.resumption.store, session) {
+    let id = id.try_into().ok()?;
+    match (&config.resumption.store, session) {
         (Some(Policy::Here(store)), Some(session)) => {
             Some(StoredSession::of_server(session, store, id))
         }
         _ => config.resumption.stored_session(id),
-    };
-    stored.map_or(Ok(()), |stored| flow.invalidate_on_alert(stored))
+    }
 }
 
 /// Returns the lifetime in seconds of a session that is issued now, in a sealed ticket or in a

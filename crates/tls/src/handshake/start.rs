@@ -16,6 +16,7 @@ use super::runtime::coroutine::{Completion, Outcome, Sequence, boxed};
 use super::runtime::flow::{Flow, refused, wrong_answer};
 use super::runtime::record_limits::first_limit;
 use super::{client_session, negotiate, tls12, tls13};
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, InternalError, PeerError};
@@ -23,7 +24,6 @@ use crate::error::{Error, InternalError, PeerError};
 use crate::keys::quic::Version;
 use crate::policy::Policy;
 use crate::record::joiner::Message;
-use crate::resumption::session::client_store::ClientSessionKey;
 
 /// Returns a server's handshake in the version that is negotiated with this ClientHello.
 pub(crate) fn server(config: Arc<ServerConfig>, hello: Message) -> Result<Sequence<Error>, Error> {
@@ -63,13 +63,13 @@ fn in_version(
 pub(crate) async fn client(
     mut flow: Flow,
     config: Arc<ClientConfig>,
-    store_key: ClientSessionKey,
+    server: ServerIdentity,
     requested: RequestedOffer,
 ) -> Outcome {
     flow.execute(first_limit(&config.common))?;
-    let session = client_session::offerable(&mut flow, &config, &store_key).await?;
+    let session = client_session::offerable(&mut flow, &config, &server).await?;
     let ech = ClientEch::new(&mut flow, requested, &config)?;
-    let mut offer = Offer::new(&config, store_key, session, ech)?;
+    let mut offer = Offer::new(&config, server, session, ech)?;
     offer.send(&mut flow, &config)?;
     let message = flow.read_expected(HandshakeType::SERVER_HELLO).await?;
     continue_in_version(flow, config, offer, message)

@@ -11,10 +11,10 @@ use super::runtime::coroutine::Coroutine;
 use super::runtime::flow::Flow;
 use super::runtime::mailbox::Mailbox;
 use super::start;
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::error::Error;
-use crate::resumption::session::client_store::ClientSessionKey;
 
 /// The current state of a handshake.
 pub(crate) enum Task {
@@ -27,10 +27,10 @@ pub(crate) enum Task {
 impl Task {
     pub(crate) fn client(
         config: Arc<ClientConfig>,
-        store_key: ClientSessionKey,
+        server: ServerIdentity,
         ech: RequestedOffer,
     ) -> Self {
-        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, store_key, ech)))
+        Self::Running(Coroutine::new(|| start::client(Flow::default(), config, server, ech)))
     }
 
     pub(crate) fn server(config: Arc<ServerConfig>) -> Self {

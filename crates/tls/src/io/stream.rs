@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pki_types::ServerName;
+use tercel_pki::ServerName;
 
 use crate::config::client::ClientConfig;
 use crate::config::client_auth::ClientAuth;
@@ -16,6 +16,7 @@ use crate::connection::buffer::ReceiveBuffer;
 use crate::connection::post_handshake_auth::client::CertificateRequested;
 use crate::connection::post_handshake_auth::server::ClientCertificate;
 use crate::connection::receiver::{Filled, Opened};
+use crate::error::handshake::HandshakeError;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::Handshake;
 use crate::io::drain::{HalfClose, MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
@@ -79,21 +80,21 @@ impl<T: Read + Write> Stream<T> {
     /// configuration that asks questions, see [`Handshake::advance`].
     ///
     /// # Errors
-    /// The errors of [`Handshake::complete`].
+    /// The errors of the transport; [`HandshakeError`] as the inner error of an [`io::Error`].
     pub fn connect(
         config: &Arc<ClientConfig>,
         server: ServerName<'static>,
         transport: T,
     ) -> io::Result<Self> {
-        Handshake::client(Arc::clone(config), server).complete(transport)
+        complete(Handshake::client(Arc::clone(config), server), transport)
     }
 
     /// Runs a server's handshake over `transport`. See [`Self::connect`].
     ///
     /// # Errors
-    /// The errors of [`Handshake::complete`].
+    /// As for [`Self::connect`].
     pub fn accept(config: &Arc<ServerConfig>, transport: T) -> io::Result<Self> {
-        Handshake::server(Arc::clone(config)).complete(transport)
+        complete(Handshake::server(Arc::clone(config)), transport)
     }
 
     /// Creates a stream from a connection and its transport. `received` contains the bytes that
@@ -533,6 +534,20 @@ impl From<Error> for io::Error {
         };
         Self::new(kind, error)
     }
+}
+
+/// Runs a handshake. The caller cannot ask it for the details of a refusal, so the error has them.
+fn complete<T: Read + Write>(mut handshake: Handshake, transport: T) -> io::Result<Stream<T>> {
+    handshake.complete(transport).map_err(|error| {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+        match inner {
+            Some(&inner) => {
+                let inner = HandshakeError::new(inner, handshake.refusal());
+                io::Error::new(error.kind(), inner)
+            }
+            None => error,
+        }
+    })
 }
 
 /// Converts an [`Error`] to an [`io::Error`], for `map_err`.

@@ -18,6 +18,8 @@ pub(crate) enum Joiner {
     Whole(Arc<[u8]>, usize),
     /// The beginning of a split message; empty if no byte is pending.
     Partial(Vec<u8>),
+    /// The rest of a message that is discarded: the number of its bytes, which is not 0.
+    Discarded(usize),
 }
 
 /// A handshake message, including its header.
@@ -40,12 +42,21 @@ const MESSAGE_HEADER: usize = 4;
 
 impl Joiner {
     /// Adds the content of one handshake record.
-    pub(crate) fn push(&mut self, fragment: &[u8]) {
-        if let Self::Partial(partial) = self {
-            if !partial.is_empty() {
+    pub(crate) fn push(&mut self, mut fragment: &[u8]) {
+        match self {
+            Self::Partial(partial) if !partial.is_empty() => {
                 partial.extend_from_slice(fragment);
                 return;
             }
+            Self::Discarded(rest) => {
+                let Some((_, after)) = fragment.split_at_checked(*rest) else {
+                    *rest = rest.saturating_sub(fragment.len());
+                    return;
+                };
+                *self = Self::default();
+                fragment = after;
+            }
+            _ => {}
         }
         let waiting = self.waiting();
         *self = match first_length(fragment) {
@@ -70,12 +81,33 @@ impl Joiner {
 
     /// Whether no bytes are pending. A change of keys requires this. RFC 9846 5.1
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiting().is_empty()
+        self.waiting().is_empty() && !self.is_discarding()
+    }
+
+    /// Whether the rest of a message is discarded when it arrives.
+    pub(crate) fn is_discarding(&self) -> bool {
+        matches!(self, Self::Discarded(_))
+    }
+
+    /// Discards the next message as soon as its header is complete, and the rest of the message
+    /// when it arrives. Returns `false` if no header is complete.
+    pub(crate) fn discard_next(&mut self) -> Result<bool, Error> {
+        let (total, waiting) = match total_length(self.waiting())? {
+            Some(total) => (total, self.waiting()),
+            None => return Ok(false),
+        };
+        *self = match waiting.get(total..) {
+            Some(after) => Self::Partial(after.to_vec()),
+            None => Self::Discarded(total.saturating_sub(waiting.len())),
+        };
+        Ok(true)
     }
 
     /// Frees the memory that the pending bytes do not need.
     pub(crate) fn release(&mut self) {
-        *self = Self::Partial(self.waiting().to_vec());
+        if !self.is_discarding() {
+            *self = Self::Partial(self.waiting().to_vec());
+        }
     }
 
     /// Returns the pending bytes, which were received and not yet returned as messages.
@@ -83,6 +115,7 @@ impl Joiner {
         match self {
             Self::Whole(shared, taken) => shared.get(*taken..).unwrap_or_default(),
             Self::Partial(partial) => partial,
+            Self::Discarded(_) => &[],
         }
     }
 
@@ -92,6 +125,7 @@ impl Joiner {
         let (shared, start) = match core::mem::take(self) {
             Self::Whole(shared, taken) => (shared, taken),
             Self::Partial(partial) => (partial.into(), 0),
+            Self::Discarded(_) => return Ok(None),
         };
         let end = start.saturating_add(length);
         if end < shared.len() {
@@ -109,14 +143,18 @@ impl Default for Joiner {
 
 /// Returns the length of the first message, including its header, if the message is complete.
 fn first_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
+    Ok(total_length(bytes)?.filter(|total| *total <= bytes.len()))
+}
+
+/// Returns the length of the first message, including its header, if the header is complete.
+fn total_length(bytes: &[u8]) -> Result<Option<usize>, Error> {
     let Some(header) = bytes.first_chunk::<MESSAGE_HEADER>() else { return Ok(None) };
     let header = MessageHeader::parse(header);
     let body = header.length as usize;
     if body > limits::message_body(header.handshake_type) {
         return Err(PeerError::MessageTooLong.into());
     }
-    let total = body.saturating_add(MESSAGE_HEADER);
-    Ok((total <= bytes.len()).then_some(total))
+    Ok(Some(body.saturating_add(MESSAGE_HEADER)))
 }
 
 /// A message that was not received in this form.
@@ -218,6 +256,38 @@ mod tests {
         assert!(!passes(&joiner, &[]) && joiner.short_message(&[11, 255, 0, 0]).is_err());
         joiner.push(&[20]);
         assert!(!passes(&joiner, &finished));
+    }
+
+    #[test]
+    fn a_message_is_discarded_from_its_header_on_without_storing_it() {
+        let all = [messages(&[60]), messages(&[3])].concat();
+        for cut in 1..=all.len() {
+            let (mut joiner, mut discarded) = (Joiner::default(), false);
+            for fragment in all.chunks(cut) {
+                joiner.push(fragment);
+                if !discarded {
+                    discarded = joiner.discard_next().unwrap();
+                    assert!(discarded || joiner.waiting().len() < MESSAGE_HEADER, "{cut}");
+                }
+                assert!(joiner.waiting().len() <= MESSAGE_HEADER + 3, "{cut}");
+            }
+            assert!(!joiner.is_empty() && !joiner.is_discarding());
+            assert_eq!(joiner.next().unwrap().unwrap().body(), [3; 3]);
+            assert!(joiner.is_empty());
+        }
+        let mut joiner = Joiner::default();
+        joiner.push(&messages(&[60])[..4]);
+        assert!(joiner.discard_next().unwrap() && joiner.is_discarding());
+        joiner.release();
+        // A discarded message is as incomplete as any other.
+        assert!(!joiner.is_empty() && joiner.next().unwrap().is_none());
+        assert!(!joiner.discard_next().unwrap());
+        joiner.push(&[60; 59]);
+        assert!(!joiner.is_empty());
+        joiner.push(&[60]);
+        assert!(joiner.is_empty());
+        joiner.push(&[20, 0, 0, 65]);
+        assert_eq!(joiner.discard_next(), Err(PeerError::MessageTooLong.into()));
     }
 
     #[test]

@@ -39,9 +39,9 @@ pub(crate) const MAX_KEY_UPDATES_IN_A_ROW: u8 = 32;
 /// RFC 9846 4.7.2
 pub(crate) const MAX_CERTIFICATE_REQUESTS: usize = 8;
 
-/// The number of `certificate_request_context` values that a client remembers, to refuse a repeated
-/// one.
-pub(crate) const MAX_REMEMBERED_CONTEXTS: usize = 32;
+/// The maximum number of post-handshake CertificateRequests that a client accepts in a connection.
+/// Each costs a signature. The client remembers all their `certificate_request_context` values.
+pub(crate) const MAX_CERTIFICATE_REQUESTS_IN_ALL: usize = 64;
 
 /// The number of plaintext bytes that a stream buffers while it waits for a client's certificate.
 pub(crate) const MAX_HELD_DATA: usize = 1 << 18;

@@ -12,14 +12,16 @@ use zeroize::Zeroizing;
 use super::lru_map::LruMap;
 use super::session::client_session::ClientSession;
 use super::session::client_store::{ClientSessionKey, ClientSessionStore, MAX_SESSIONS_EACH};
-use super::store_entry::{Encoding, StoreEntry};
+use super::store_entry::{Encoding, StoreEntry, max_bytes};
 use crate::sync::lock::{Mutex, MutexGuard};
 
 /// A [`ClientSessionStore`] in memory, which can be saved as bytes.
 ///
-/// The number of servers and the number of sessions per server are limited. If there are too many
-/// servers, the server that has gone longest without a new session is evicted. If a server has too
-/// many sessions, its oldest session is evicted. Removed sessions are zeroized.
+/// The number of servers and the number of sessions per server are limited, and the bytes of all
+/// sessions to 8 KiB for each, because servers decide about the length of their certificates and
+/// tickets. If there are too many servers or bytes, the servers that have gone longest without a
+/// new session are evicted. If a server has too many sessions, its oldest session is evicted.
+/// Removed sessions are zeroized.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,6 +38,7 @@ use crate::sync::lock::{Mutex, MutexGuard};
 pub struct ClientMemoryStore {
     servers: Mutex<Servers>,
     sessions_each: usize,
+    max_bytes: usize,
 }
 
 type Servers = LruMap<Arc<ClientSessionKey>, Sessions>;
@@ -49,7 +52,8 @@ impl ClientMemoryStore {
     #[must_use]
     pub fn new(servers: usize, sessions_each: usize) -> Self {
         let sessions_each = sessions_each.min(MAX_SESSIONS_EACH);
-        Self { servers: Mutex::new(LruMap::new(servers)), sessions_each }
+        let max_bytes = max_bytes(servers.saturating_mul(sessions_each));
+        Self { servers: Mutex::new(LruMap::new(servers, max_bytes)), sessions_each, max_bytes }
     }
 
     /// Returns all sessions as bytes, for a later process. The bytes contain keys: they suffice to
@@ -118,19 +122,23 @@ impl ClientMemoryStore {
 
 impl ClientMemoryStore {
     fn insert(&self, key: &ClientSessionKey, session: Encoding<ClientSession>, expires: UnixTime) {
-        if self.sessions_each == 0 || session.max_encoded_length() > MAX_SESSION {
+        let bytes = session.max_encoded_length();
+        if self.sessions_each == 0 || bytes > MAX_SESSION.min(self.max_bytes) {
             return;
         }
         let entry = StoreEntry { session, expires };
         let mut servers = self.lock();
         let Some(sessions) = servers.renew(key) else {
-            servers.insert(Arc::new(key.clone()), VecDeque::from([entry]));
+            servers.insert(Arc::new(key.clone()), VecDeque::from([entry]), bytes);
             return;
         };
-        while sessions.len() >= self.sessions_each {
-            sessions.pop_front();
+        let mut total = bytes_of(sessions).saturating_add(bytes);
+        while sessions.len() >= self.sessions_each || total > self.max_bytes {
+            let Some(oldest) = sessions.pop_front() else { break };
+            total = total.saturating_sub(oldest.session.max_encoded_length());
         }
         sessions.push_back(entry);
+        servers.set_bytes(key, total);
     }
 
     fn take_newest(
@@ -144,8 +152,16 @@ impl ClientMemoryStore {
         while taken.is_none() && !sessions.is_empty() {
             taken = sessions.pop_back().filter(|entry| entry.is_unexpired(now));
         }
+        let left = bytes_of(sessions);
+        servers.set_bytes(key, left);
         taken.map(|entry| entry.session)
     }
+}
+
+/// Returns an upper bound for the number of bytes of a server's sessions.
+fn bytes_of(sessions: &Sessions) -> usize {
+    let lengths = sessions.iter().map(|entry| entry.session.max_encoded_length());
+    lengths.fold(0, usize::saturating_add)
 }
 
 impl ClientSessionStore for ClientMemoryStore {
@@ -158,8 +174,10 @@ impl ClientSessionStore for ClientMemoryStore {
     }
 
     fn remove(&self, key: &ClientSessionKey) {
-        if let Some(sessions) = self.lock().get_mut(key) {
+        let mut servers = self.lock();
+        if let Some(sessions) = servers.get_mut(key) {
             sessions.clear();
+            servers.set_bytes(key, 0);
         }
     }
 
@@ -173,7 +191,7 @@ impl ClientSessionStore for ClientMemoryStore {
 }
 
 impl Default for ClientMemoryStore {
-    /// Creates a store for 256 servers with four sessions each.
+    /// Creates a store for 256 servers with four sessions each, and 8 MiB of sessions.
     fn default() -> Self {
         Self::new(256, 4)
     }
@@ -225,7 +243,7 @@ fn write_server(writer: &mut Writer<'_>, key: &ClientSessionKey, sessions: &Sess
 
 /// Returns the maximum number of bytes before a server's sessions.
 fn max_header_length(key: &ClientSessionKey) -> usize {
-    key.server_name.to_str().len().saturating_add(1 + 3 + 32 + 1)
+    key.server_name().to_str().len().saturating_add(1 + 3 + 32 + 1)
 }
 
 const VERSION: u16 = 1;

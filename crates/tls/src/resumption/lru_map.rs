@@ -1,5 +1,5 @@
-//! A map with a fixed capacity that evicts the oldest entry. Operations take amortized constant
-//! time.
+//! A map that is limited in entries and in bytes, and evicts the oldest entry. Operations take
+//! amortized constant time.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
@@ -14,17 +14,22 @@ pub(super) struct LruMap<K, V, S = RandomState> {
     order: VecDeque<(u64, K)>,
     next: u64,
     capacity: usize,
+    /// The number of bytes of all values, as the caller counts them, and its limit.
+    bytes: usize,
+    max_bytes: usize,
 }
 
 struct Entry<K, V> {
     key: K,
     value: V,
     number: u64,
+    bytes: usize,
 }
 
 impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
-    pub(super) fn new(capacity: usize) -> Self {
-        Self { entries: HashMap::default(), order: VecDeque::new(), next: 0, capacity }
+    pub(super) fn new(capacity: usize, max_bytes: usize) -> Self {
+        let (entries, order) = (HashMap::default(), VecDeque::new());
+        Self { entries, order, next: 0, capacity, bytes: 0, max_bytes }
     }
 
     pub(super) fn get<Q>(&self, key: &Q) -> Option<&V>
@@ -43,18 +48,40 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.entries.get_mut(key).map(|entry| &mut entry.value)
     }
 
-    /// Inserts `value` as the newest entry. An old value of the key is replaced.
-    pub(super) fn insert(&mut self, key: K, value: V) {
-        if self.capacity == 0 {
+    /// Inserts `value`, which has this number of bytes, as the newest entry. An old value of the
+    /// key is replaced. A value that exceeds the limit alone is not stored.
+    pub(super) fn insert(&mut self, key: K, value: V, bytes: usize) {
+        self.remove(&key);
+        if self.capacity == 0 || bytes > self.max_bytes {
             return;
         }
         let number = self.number();
         self.order.push_back((number, key.clone()));
-        self.entries.insert(key.clone(), Entry { key, value, number });
-        if self.entries.len() > self.capacity {
-            self.remove_oldest();
-        }
+        self.entries.insert(key.clone(), Entry { key, value, number, bytes });
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.evict();
         self.compact();
+    }
+
+    /// Changes the number of bytes of an entry, which is `bytes` from now on. Other entries are
+    /// evicted if there are too many bytes, the oldest first.
+    pub(super) fn set_bytes<Q>(&mut self, key: &Q, bytes: usize)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
+        entry.bytes = bytes;
+        self.evict();
+    }
+
+    fn evict(&mut self) {
+        while self.entries.len() > self.capacity || self.bytes > self.max_bytes {
+            if self.remove_oldest().is_none() {
+                return;
+            }
+        }
     }
 
     /// Makes the entry of `key` the newest, if it is present, and returns its value.
@@ -81,6 +108,7 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         Q: Hash + Eq + ?Sized,
     {
         let entry = self.entries.remove(key)?;
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
         self.compact();
         Some(entry.value)
     }
@@ -95,7 +123,9 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
     pub(super) fn remove_oldest(&mut self) -> Option<V> {
         self.drop_stale();
         let (_, key) = self.order.pop_front()?;
-        self.entries.remove(&key).map(|entry| entry.value)
+        let entry = self.entries.remove(&key)?;
+        self.bytes = self.bytes.saturating_sub(entry.bytes);
+        Some(entry.value)
     }
 
     /// Returns keys and values, oldest first.
@@ -151,9 +181,9 @@ mod tests {
     }
 
     fn filled(capacity: usize, keys: &[&str]) -> LruMap<String, u32> {
-        let mut map = LruMap::new(capacity);
+        let mut map = LruMap::new(capacity, 1000);
         for (value, key) in (0..).zip(keys) {
-            map.insert((*key).to_owned(), value);
+            map.insert((*key).to_owned(), value, 1);
         }
         map
     }
@@ -176,7 +206,7 @@ mod tests {
         assert_eq!(map.renew("b"), Some(&mut 1));
         assert_eq!(map.renew("absent"), None);
         assert_eq!(keys(&map), ["c", "a", "b"]);
-        map.insert("d".into(), 9);
+        map.insert("d".into(), 9, 1);
         assert_eq!(keys(&map), ["a", "b", "d"]);
     }
 
@@ -185,9 +215,26 @@ mod tests {
         let mut map = filled(2, &["a", "b"]);
         assert_eq!(map.remove("a"), Some(0));
         assert_eq!(map.remove("a"), None);
-        map.insert("a".into(), 5);
-        map.insert("c".into(), 6);
+        map.insert("a".into(), 5, 1);
+        map.insert("c".into(), 6, 1);
         assert_eq!(keys(&map), ["a", "c"]);
+    }
+
+    #[test]
+    fn the_bytes_of_all_entries_are_limited() {
+        let mut map = filled(4, &["a", "b", "c"]);
+        map.insert("d".into(), 9, 997);
+        assert_eq!((keys(&map), map.bytes), (vec!["a", "b", "c", "d"], 1000));
+        map.insert("d".into(), 9, 998);
+        assert_eq!((keys(&map), map.bytes), (vec!["b", "c", "d"], 1000));
+        map.set_bytes("c", 2);
+        assert_eq!((keys(&map), map.bytes), (vec!["c", "d"], 1000));
+        map.set_bytes("absent", 2000);
+        map.insert("e".into(), 9, 1001);
+        map.insert("d".into(), 9, 1001);
+        assert_eq!((keys(&map), map.bytes), (vec!["c"], 2));
+        assert_eq!(map.remove_oldest(), Some(2));
+        assert_eq!(map.bytes, 0);
     }
 
     #[test]
@@ -203,7 +250,7 @@ mod tests {
     fn stale_items_are_limited_while_entries_are_inserted_and_removed() {
         let mut map = filled(4, &["a", "b", "c", "d"]);
         for round in 0..1000 {
-            map.insert("e".into(), round);
+            map.insert("e".into(), round, 1);
             map.renew("d");
             map.remove("e");
             assert!(map.order.len() <= 2 * 4 + SLACK);

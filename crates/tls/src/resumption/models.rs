@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loom::thread;
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel_crypto::Secret;
+use tercel_pki::ServerName;
 use tercel_wire::CipherSuite;
 
 use super::client_memory_store::ClientMemoryStore;

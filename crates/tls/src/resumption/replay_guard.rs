@@ -4,14 +4,22 @@
 
 use core::time::Duration;
 use std::collections::{BTreeMap, HashSet};
+use std::process;
 
 use pki_types::UnixTime;
-use tercel_crypto::{Hash, HashAlgorithm};
+use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 
 use super::shards::Shards;
 use crate::record::limits;
 
+/// The ID of a replay guard.
+pub type ReplayGuardId = [u8; 16];
+
 /// A replay guard for early data. RFC 9846 8
+///
+/// A ticket that allows early data contains the ID of the guard under which it was issued. Early
+/// data with it is accepted only under a guard with the same ID, because another guard does not
+/// know what this one has admitted.
 pub trait AdmitEarlyData: Send + Sync {
     /// Returns whether early data with this unique value may be accepted. The result is `true` only
     /// once during the time in which a replay would count as fresh, and `false` if the guard cannot
@@ -24,6 +32,22 @@ pub trait AdmitEarlyData: Send + Sync {
     fn freshness_window(&self) -> Duration {
         limits::MAX_FRESHNESS_WINDOW
     }
+
+    /// Returns the ID of this guard. Guards may have the same ID only if each refuses what another
+    /// one has admitted. `None`: the guard belongs to one configuration, so early data is accepted
+    /// only with tickets that the same configuration issued in the same process. Default: `None`.
+    fn id(&self) -> Option<ReplayGuardId> {
+        None
+    }
+}
+
+/// Returns the ID of a guard in the memory of this process. A fork has a copy of the memory, so the
+/// guards of both processes know nothing of each other.
+pub(crate) fn id_in_process(mut id: ReplayGuardId) -> ReplayGuardId {
+    id.iter_mut().zip(process::id().to_be_bytes()).for_each(|(byte, of_process)| {
+        *byte ^= of_process;
+    });
+    id
 }
 
 /// A replay guard in memory. It remembers unique values, such as binders, until they can no longer
@@ -34,6 +58,9 @@ pub trait AdmitEarlyData: Send + Sync {
 /// [`Self::for_early_data`] it refuses everything for two minutes
 /// ([`Self::freshness_period`] of 60 seconds), with
 /// [`EarlyDataRejection::NotAdmitted`](crate::EarlyDataRejection::NotAdmitted).
+///
+/// Each guard has a random ID, and another one in each process that is forked. Early data is
+/// accepted only with tickets of configurations that use the same guard in the same process.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,6 +77,8 @@ pub struct ReplayGuard {
     shards: Shards<Shard>,
     capacity: usize,
     window: Duration,
+    /// `None` if the random generator failed.
+    id: Option<ReplayGuardId>,
 }
 
 impl ReplayGuard {
@@ -62,7 +91,9 @@ impl ReplayGuard {
     #[must_use]
     pub fn new(capacity: usize, refuse_until: UnixTime) -> Self {
         let shards = Shards::new(capacity, |room| Shard::new(room, refuse_until));
-        Self { shards, capacity, window: limits::MAX_FRESHNESS_WINDOW }
+        let mut id = [0; 16];
+        let id = fill_random(&mut id).is_ok().then_some(id);
+        Self { shards, capacity, window: limits::MAX_FRESHNESS_WINDOW, id }
     }
 
     /// Inserts `unique`, and returns whether it was absent. The value is remembered up to and
@@ -116,6 +147,10 @@ impl AdmitEarlyData for ReplayGuard {
 
     fn freshness_window(&self) -> Duration {
         self.window
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        self.id.map(id_in_process)
     }
 }
 

@@ -8,12 +8,13 @@ use super::lru_map::LruMap;
 use super::session::server_session::ServerSession;
 use super::session::store::ServerSessionStore;
 use super::shards::{BuildIdentityHasher, Shards};
-use super::store_entry::{Encoding, StoreEntry};
+use super::store_entry::{Encoding, StoreEntry, max_bytes};
 
 /// A [`ServerSessionStore`] in memory, for one process.
 ///
-/// The number of sessions is limited. The store is divided into shards; if a shard is full, its
-/// oldest session is evicted. Removed sessions are zeroized.
+/// The number of sessions is limited, and their bytes to 8 KiB for each session, because clients
+/// decide about the length of their certificates. The store is divided into shards; if a shard is
+/// full, its oldest sessions are evicted. Removed sessions are zeroized.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,14 +43,15 @@ impl ServerMemoryStore {
     /// Creates a store for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self { shards: Shards::new(capacity, Shard::new), capacity }
+        Self { shards: Shards::new(capacity, |room| Shard::new(room, max_bytes(room))), capacity }
     }
 
     fn insert(&self, id: &[u8], session: Encoding<ServerSession>, expires: UnixTime) {
         let hash = self.shards.hash(id);
+        let bytes = session.max_encoded_length();
         let entry = StoreEntry { session: IdentifiedSession { id: id.into(), session }, expires };
         if let Some(mut shard) = self.shards.lock(hash) {
-            shard.insert(hash, entry);
+            shard.insert(hash, entry, bytes);
         }
     }
 
@@ -219,6 +221,21 @@ mod tests {
         assert!((900..=1000).contains(&count(&store)));
     }
 
+    /// Clients decide about the length of their certificates.
+    #[test]
+    fn the_bytes_of_all_sessions_are_limited() {
+        let store = ServerMemoryStore::new(1000);
+        for id in 0..1000_u32 {
+            store.put(&id.to_be_bytes(), vec![7; 60_000], at(100));
+        }
+        assert!((100..=1000 * 8192 / 60_000).contains(&count(&store)), "{}", count(&store));
+        assert!(store.get(&999_u32.to_be_bytes(), at(1)).is_some(), "the newest is there");
+        // A small store keeps one session of any length.
+        let store = ServerMemoryStore::new(1);
+        store.put(b"id", vec![7; 200_000], at(100));
+        assert!(store.get(b"id", at(1)).is_some());
+    }
+
     #[test]
     fn concurrent_takes_return_a_session_once() {
         let store = ServerMemoryStore::default();
@@ -313,11 +330,11 @@ mod tests {
         let hash = store.shards.hash(b"mine");
         let other =
             IdentifiedSession { id: (*b"yours").into(), session: Encoding::bytes(b"s".to_vec()) };
-        store
-            .shards
-            .lock(hash)
-            .unwrap()
-            .insert(hash, StoreEntry { session: other, expires: at(100) });
+        store.shards.lock(hash).unwrap().insert(
+            hash,
+            StoreEntry { session: other, expires: at(100) },
+            1,
+        );
         assert_eq!((store.get(b"mine", at(1)), store.take(b"mine", at(1))), (None, None));
         store.remove(b"mine");
         assert_eq!(count(&store), 1);

@@ -14,8 +14,9 @@ pub(crate) mod store;
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
 use tercel_crypto::Secret;
+use tercel_pki::ServerName;
 use tercel_wire::{
     CertificateType, CipherSuite, NamedGroup, ProtocolVersion, Reader, SignatureScheme, Writer,
 };
@@ -25,6 +26,7 @@ use super::codec::{
     write_psk_reference,
 };
 use super::context_digest::ContextDigest;
+use super::replay_guard::ReplayGuardId;
 use crate::auth::chain::Chain;
 use crate::auth::credential_id::SessionCredential;
 use crate::auth::verify_peer::PeerIdentity;
@@ -59,6 +61,8 @@ pub(crate) struct Session {
     /// `ticket_age_add`, which obfuscates the ticket's age. RFC 9846 4.3.11.1
     pub(crate) age_add: u32,
     pub(crate) max_early_data: u32,
+    /// Server: the ID of the replay guard that has to admit early data. `None` if there is none.
+    pub(crate) replay_guard: Option<Box<ReplayGuardId>>,
     pub(crate) group: Option<NamedGroup>,
     pub(crate) peer_signature_scheme: Option<SignatureScheme>,
     /// The server name. On a server, it is present only if the client sent it.
@@ -104,8 +108,8 @@ pub(crate) struct QuicSession {
     pub(crate) early_data_context: Option<[u8; 32]>,
 }
 
-/// The version of the encoding. Other versions are refused. Sessions of QUIC have the same version
-/// and a flag, which decoders without QUIC refuse.
+/// The version of the encoding. Other versions are refused. Sessions of QUIC, and sessions with the
+/// ID of a replay guard, have the same version and a flag, which older decoders refuse.
 const FORMAT: u8 = 4;
 
 /// The longest time, in seconds, for which certificates are trusted without a new check, however
@@ -130,6 +134,7 @@ impl Session {
             lifetime: 0,
             age_add: 0,
             max_early_data: 0,
+            replay_guard: None,
             group: None,
             peer_signature_scheme: None,
             server_name: None,
@@ -190,6 +195,7 @@ impl Session {
         Self {
             secret: self.secret.duplicate(),
             keyed_main_secret: OnceLock::new(),
+            replay_guard: self.replay_guard.clone(),
             stored: OnceLock::new(),
             server_name: self.server_name.clone(),
             alpn: self.alpn.clone(),
@@ -247,6 +253,7 @@ impl Session {
             self.resumption_across_names,
             self.server_raw_key,
             self.quic.is_some(),
+            self.replay_guard.is_some(),
         ];
         w.u8(flags.into_iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
         w.u64(self.created);
@@ -271,6 +278,9 @@ impl Session {
             w.u32(quic.version);
             w.opaque16(&quic.peer_parameters);
             w.opaque8(quic.early_data_context.as_ref().map_or(&[], |digest| digest.as_slice()));
+        }
+        if let Some(guard) = &self.replay_guard {
+            w.bytes(&**guard);
         }
         w.finish().ok()?;
         Some(bytes)
@@ -327,8 +337,8 @@ impl Session {
         // RFC 9846 4.7.1, RFC 5246 8.1
         let length = if suite.is_tls13() { suite.hash.output_len() } else { 48 };
         let secret = r.opaque8().ok().filter(|secret| secret.len() == length).map(Secret::new)?;
-        let flags = r.u8().ok().filter(|flags| *flags < 32)?;
-        let session = Self {
+        let flags = r.u8().ok().filter(|flags| *flags < 64)?;
+        let mut session = Self {
             version,
             suite,
             secret,
@@ -343,6 +353,7 @@ impl Session {
             lifetime: r.u32().ok()?,
             age_add: r.u32().ok()?,
             max_early_data: r.u32().ok()?,
+            replay_guard: None,
             group: read_code(&mut r, NamedGroup)?,
             peer_signature_scheme: read_code(&mut r, SignatureScheme)?,
             server_name: read_name(r.opaque8().ok()?)?,
@@ -359,6 +370,9 @@ impl Session {
             signed_certificate_timestamps: not_empty(r.opaque24().ok()?),
             quic: if flags & 16 == 0 { None } else { Some(Box::new(QuicSession::read(&mut r)?)) },
         };
+        if flags & 32 != 0 {
+            session.replay_guard = Some(Box::new(*r.array().ok()?));
+        }
         r.expect_end().ok()?;
         Some(session)
     }

@@ -18,6 +18,19 @@ impl<S> StoreEntry<S> {
     }
 }
 
+/// The number of bytes that one session of a store may have on average. Most have fewer: a chain of
+/// three certificates, a ticket and a staple.
+const BYTES_EACH: usize = 8 << 10;
+
+/// The least limit of a store's bytes, which suffices for any one session.
+const MIN_BYTES: usize = 256 << 10;
+
+/// Returns the limit of the bytes of a store for this number of sessions. Peers decide about the
+/// length of their certificates and tickets.
+pub(super) fn max_bytes(sessions: usize) -> usize {
+    sessions.saturating_mul(BYTES_EACH).max(MIN_BYTES)
+}
+
 /// A session as bytes or as a value.
 #[derive(Clone)]
 pub(super) enum Encoding<V> {

@@ -2,13 +2,13 @@
 
 use super::measure::{FUTURE_LIMIT, future_sizes};
 use super::misbehaving_peer::any_case;
+use crate::auth::server_identity::ServerIdentity;
 use crate::handshake::runtime::command::Wanted;
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::mailbox::{Mailbox, Transport};
 use crate::handshake::runtime::records::Records;
 use crate::handshake::task::Task;
 use crate::handshake::{Handshake, start};
-use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 use crate::{
     Answer, Connection, Next, Question, Receiver, Sender, Stream,
@@ -21,8 +21,8 @@ const LIMIT_BEFORE_PEER_DATA: usize = 2048;
 #[test]
 fn a_handshake_future_is_small() {
     let case = any_case();
-    let store_key = ClientSessionKey::new("localhost".try_into().unwrap(), None, [0; 32]);
-    let client = start::client(Flow::default(), case.client(), store_key, Default::default());
+    let server = ServerIdentity::new("localhost".try_into().unwrap(), None);
+    let client = start::client(Flow::default(), case.client(), server, Default::default());
     let sizes = future_sizes();
     let measured = |name| sizes.iter().find(|(each, _)| *each == name).map(|(_, size)| *size);
     assert_eq!(measured("client"), Some(size_of_val(&client)));

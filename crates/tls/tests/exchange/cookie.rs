@@ -1,9 +1,8 @@
 //! A HelloRetryRequest that has only a cookie, and the changes that are then allowed in the second
 //! ClientHello.
 
-use tercel::pki_types::ServerName;
 use tercel::wire::{CipherSuite, ClientHello, ProtocolVersion};
-use tercel::{Handshake, Next, ReceiveBuffer};
+use tercel::{Handshake, Next, ReceiveBuffer, ServerName};
 use tercel_wire::{
     CompressionMethod, ExtensionType, HandshakeMessage, ServerHello, ServerHelloExtensions,
 };

@@ -353,3 +353,35 @@ fn an_application_can_query_which_credentials_fit() {
     assert_eq!(sent_to(second.names()), Some(1));
     assert_eq!(sent_to(third.names()), None);
 }
+
+/// A CertificateRequest has at most 65,535 bytes of extensions. RFC 9846 4.3.4, RFC 5246 7.4.4
+#[test]
+fn authorities_that_do_not_fit_into_a_request_are_not_listed() {
+    let authority = Authority::new("authority");
+    let credential = authority.issue(&rcgen::PKCS_ECDSA_P256_SHA256, &[]);
+    let anchor = |number: usize| {
+        // A commonName of 50 digits.
+        let mut subject = vec![0x31, 59, 0x30, 57, 6, 3, 0x55, 4, 3, 12, 50];
+        subject.extend(format!("{number:050}").bytes());
+        tercel::pki_types::TrustAnchor {
+            subject: subject.into(),
+            subject_public_key_info: vec![0x30, 0].into(),
+            name_constraints: None,
+        }
+    };
+    for (count, omits) in [(900, false), (1200, true)] {
+        let mut roots = authority.roots();
+        (0..count).for_each(|number| roots.add_trust_anchor(anchor(number)));
+        let server = ServerConfig::builder()
+            .credential(authority.issue(&rcgen::PKCS_ECDSA_P256_SHA256, &[]))
+            .client_auth(ClientAuth::Required, roots)
+            .build()
+            .unwrap();
+        assert_eq!(server.omits_authorities(), omits);
+        for version in [ProtocolVersion::TLS1_2, ProtocolVersion::TLS1_3] {
+            let client = client_of(version).roots(authority.roots());
+            let client = client.credential(credential.clone()).build().unwrap();
+            Pair::new(&client, &server, NAME).connect().unwrap().talk();
+        }
+    }
+}

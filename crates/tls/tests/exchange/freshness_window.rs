@@ -8,7 +8,8 @@ use tercel::{
     Policy,
     clock::Clock,
     error::ConfigError,
-    session::{AdmitEarlyData, ReplayGuard},
+    pki_types::UnixTime,
+    session::{AdmitEarlyData, ReplayGuard, ReplayGuardId},
 };
 
 use crate::fixtures::server;
@@ -17,6 +18,19 @@ use crate::replay::{Fleet, Outcome, Storage, guard, replay, visit};
 const WINDOW: u32 = 5;
 
 const BY_TICKET: [Storage; 2] = [Storage::OwnKeys, Storage::SharedKeys];
+
+/// A guard that claims to know what others of its kind have admitted.
+struct OldGuard(ReplayGuard);
+
+impl AdmitEarlyData for OldGuard {
+    fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
+        self.0.admit_early_data(unique, now)
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        Some([1; 16])
+    }
+}
 
 impl Fleet {
     /// A server with this window and a new guard.
@@ -27,7 +41,7 @@ impl Fleet {
 
     /// A server with this window and a guard that has been running for a long time.
     fn with_old_guard(&self, window: u32) -> Arc<tercel::ServerConfig> {
-        (self.build)(Arc::new(guard(self.clock.now())), window)
+        (self.build)(Arc::new(OldGuard(guard(self.clock.now()))), window)
     }
 }
 

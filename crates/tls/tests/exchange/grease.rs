@@ -5,9 +5,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
 use tercel::wire::{CipherSuite, ClientHello, List, NamedGroup, ProtocolVersion, SignatureScheme};
-use tercel::{ClientConfig, Handshake, ReceiveBuffer, client::ClientConfigBuilder};
+use tercel::{ClientConfig, Handshake, ReceiveBuffer, ServerName, client::ClientConfigBuilder};
 use tercel_wire::{ExtensionType, HandshakeMessage, ProtocolName, PskKeyExchangeMode};
 
 use crate::fixtures::{NAME, client, plain, server};

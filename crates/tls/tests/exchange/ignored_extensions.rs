@@ -80,10 +80,9 @@ fn a_server_name_with_a_port_is_ignored() {
         let answer = |name: &[u8]| answer(version, ExtensionType::SERVER_NAME, &list(name));
         assert_eq!(answer(b"server.example:443"), Ok(()));
         assert_eq!(answer(b"server example"), Ok(()));
-        for refused in [&b"server.example."[..], b"server\0example"] {
-            let alert = answer(refused).unwrap_err().alert();
-            assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER), "{refused:?}");
-        }
+        assert_eq!(answer(b"server.example."), Ok(()));
+        let alert = answer(b"server\0example").unwrap_err().alert();
+        assert_eq!(alert, Some(AlertDescription::ILLEGAL_PARAMETER));
     }
 }
 

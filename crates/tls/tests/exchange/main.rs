@@ -5,6 +5,8 @@
 
 #[path = "../../../pki/tests/ocsp_maker/mod.rs"]
 mod ocsp_maker;
+#[path = "../../../pki/tests/pem_cases/mod.rs"]
+mod pem_cases;
 
 mod application_session_stores;
 mod certificates;
@@ -38,9 +40,11 @@ mod fixtures;
 mod forged_sessions;
 mod freshness_window;
 mod grease;
+mod host_names;
 mod ignored_extensions;
 mod key_shares;
 // `tercel-openssl` enables the feature, and with it a test of the whole workspace.
+mod clients_without_key;
 #[cfg(feature = "message-tap")]
 mod message_tap;
 mod ml_dsa;
@@ -85,6 +89,7 @@ mod stream_connect_accept;
 mod streams;
 mod thread_safety;
 mod traffic_keys;
+mod trust_pairs;
 mod unauthenticated_records;
 mod unknown_extensions;
 mod updates;

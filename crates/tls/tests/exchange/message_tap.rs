@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use tercel::message_tap::{Direction, HandshakeValues, MessageTap};
-use tercel::pki_types::ServerName;
 use tercel::wire::{AlertDescription, ContentType, HandshakeType, ProtocolVersion};
-use tercel::{ClientConfig, Handshake, ServerConfig};
+use tercel::{ClientConfig, Handshake, ServerConfig, ServerName};
 
 use crate::fixtures::{NAME, client, server};
 use crate::pair::{Delivery, Ends, Failure, Pair};

@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use tercel::pki::Refusal;
-use tercel::pki_types::ServerName;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Handshake, Next, Policy, ReceiveBuffer, ServerConfig,
+    ClientConfig, Handshake, Next, Policy, ReceiveBuffer, ServerConfig, ServerName,
     certificates::{PeerIdentity, VerifyPeer},
 };
 

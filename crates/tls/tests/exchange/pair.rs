@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
 use tercel::{
     Answer, ClientConfig, Connection, Error, Handshake, Next, Opened, Question, ReceiveBuffer,
-    ServerConfig, Side,
+    ServerConfig, ServerName, Side,
 };
 
 /// The initial capacity of the buffers, in bytes.

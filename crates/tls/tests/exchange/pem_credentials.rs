@@ -3,11 +3,12 @@
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tercel::certificates::CredentialError;
 use tercel::crypto::KeyKind;
-use tercel::pki::{PemError, Roots};
+use tercel::pki::{PemError, RefusalReason, Roots};
 use tercel::{ClientConfig, Credential, ServerConfig};
 
 use crate::fixtures::{Kind, NAME, leaf};
 use crate::pair::Pair;
+use crate::pem_cases::check;
 
 /// A chain of leaf, intermediate and root, as PEM files.
 struct Files {
@@ -114,13 +115,60 @@ fn keys_of_each_form_are_read() {
 }
 
 #[test]
-fn a_chain_in_the_wrong_order_does_not_match_the_key() {
+fn a_chain_in_the_wrong_order_is_named() {
     let files = files();
     let key = files.key.serialize_pem();
-    let reversed = format!("{}{}", files.intermediate, files.leaf);
+    let reversed = format!("{}{}{}", files.root, files.intermediate, files.leaf);
     let error = error(&reversed, &key);
-    assert_eq!(error, CredentialError::KeyMismatch);
-    assert_eq!(error.to_string(), "the private key does not match the certificate or public key");
+    assert_eq!(error, CredentialError::LeafNotFirst(3));
+    let text = "the private key matches certificate 3 of the chain: its leaf must be the first";
+    assert_eq!(error.to_string(), text);
+}
+
+/// RFC 5280 4.1.2.5, 4.2.1.3, RFC 9846 4.5.1
+#[test]
+fn certificates_with_which_no_handshake_can_be_signed_are_refused() {
+    use rcgen::KeyUsagePurpose::{DigitalSignature, KeyAgreement, KeyEncipherment};
+    let issued = |algorithm, usages: &[_]| {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let mut params = CertificateParams::new([NAME.to_owned()]).unwrap();
+        params.key_usages = usages.to_vec();
+        (params.self_signed(&key).unwrap().der().to_vec(), key.serialize_pem())
+    };
+    let patched = |der: &[u8], from: &[u8], to: &[u8]| {
+        let mut der = der.to_vec();
+        while let Some(at) = der.windows(from.len()).position(|window| window == from) {
+            der[at..at + to.len()].copy_from_slice(to);
+        }
+        der
+    };
+    let refused = |der: &[u8], key: &str| error(&section("CERTIFICATE", der), key);
+    let unusable = CredentialError::UnusableCertificate;
+    for usages in [&[KeyAgreement][..], &[KeyEncipherment, KeyAgreement]] {
+        let (der, key) = issued(&rcgen::PKCS_ECDSA_P256_SHA256, usages);
+        assert_eq!(refused(&der, &key), unusable(RefusalReason::KeyMayNotSign));
+    }
+    let (der, key) = issued(&rcgen::PKCS_ECDSA_P256_SHA256, &[DigitalSignature]);
+    // P-192 in place of P-256, and Ed448 in place of Ed25519.
+    let p256 = [0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
+    let p192 = patched(&der, &p256, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 1]);
+    assert_eq!(refused(&p192, &key), unusable(RefusalReason::UnsupportedKey));
+    let text = "the leaf certificate cannot be used: a certificate's key is of a kind, or on a \
+                curve, that is not supported";
+    assert_eq!(unusable(RefusalReason::UnsupportedKey).to_string(), text);
+    let month_13 = patched(&der, b"750101000000Z", b"751301000000Z");
+    assert_eq!(refused(&month_13, &key), CredentialError::BadValidity);
+    let (der, key) = issued(&rcgen::PKCS_ED25519, &[]);
+    let ed448 = patched(&der, &[6, 3, 0x2b, 0x65, 0x70], &[6, 3, 0x2b, 0x65, 0x71]);
+    assert_eq!(refused(&ed448, &key), unusable(RefusalReason::UnsupportedKey));
+    // The private key is of that kind, too.
+    let pkcs8 = tercel::pki::load_key_pem(key.as_bytes()).unwrap();
+    let pkcs8 = patched(pkcs8.secret_der(), &[6, 3, 0x2b, 0x65, 0x70], &[6, 3, 0x2b, 0x65, 0x71]);
+    let key = section("PRIVATE KEY", &pkcs8);
+    assert_eq!(refused(&ed448, &key), unusable(RefusalReason::UnsupportedKey));
+    let files = files();
+    let chain = format!("{}{}", files.leaf, section("CERTIFICATE", b"no certificate"));
+    assert_eq!(error(&chain, &files.key.serialize_pem()), CredentialError::BadIssuer(2));
 }
 
 #[test]
@@ -169,8 +217,8 @@ fn sections_that_cannot_be_read_are_errors() {
     let files = files();
     let (chain, key) = (files.chain(), files.key.serialize_pem());
     let cut = |file: &str| file[..file.len() - 40].to_owned();
-    assert_eq!(error(&cut(&chain), &key), CredentialError::ChainPem(PemError::Malformed));
-    assert_eq!(error(&chain, &cut(&key)), CredentialError::KeyPem(PemError::Malformed));
+    assert_eq!(error(&cut(&chain), &key), CredentialError::ChainPem(PemError::NoEnd));
+    assert_eq!(error(&chain, &cut(&key)), CredentialError::KeyPem(PemError::NoEnd));
     let dirty = |file: &str| file.replacen("\nMI", "\n!!", 1);
     assert_eq!(error(&dirty(&chain), &key), CredentialError::ChainPem(PemError::NotBase64));
     assert_eq!(error(&chain, &dirty(&key)), CredentialError::KeyPem(PemError::NotBase64));
@@ -178,6 +226,33 @@ fn sections_that_cannot_be_read_are_errors() {
     assert_eq!(error(&nonsense, &key), CredentialError::BadCertificate);
     let nonsense = section("PRIVATE KEY", b"no key");
     assert_eq!(error(&chain, &nonsense), CredentialError::BadKey);
+}
+
+/// RFC 7468 2, 3
+#[test]
+fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+    let files = files();
+    let (chain, key) = (files.chain(), files.key.serialize_pem());
+    let load = |chain: &[u8], key: &[u8]| {
+        let credential = Credential::from_pem(chain, key).map_err(|error| error.to_string())?;
+        Ok(credential.chain().to_vec())
+    };
+    check("chain", &files.leaf, &files.intermediate, |pem| load(pem, key.as_bytes()));
+    check("key", &files.leaf, &key, |pem| load(chain.as_bytes(), pem));
+}
+
+/// RFC 9934 3
+#[cfg(feature = "ech")]
+#[test]
+fn ech_key_files_of_odd_forms_are_read_or_refused_with_the_reason() {
+    let ech = tercel::ech::Key::generate("cover.example", 0).unwrap().to_pem().unwrap();
+    let (private, configs) = ech.split_at(ech.find("-----BEGIN ECHCONFIG").unwrap());
+    for (first, second) in [(private, configs), (configs, private)] {
+        check("ECH key", first, second, |pem| {
+            let key = tercel::ech::Key::from_pem(pem).map_err(|error| error.to_string())?;
+            Ok(key.config())
+        });
+    }
 }
 
 /// No error text quotes a file that may have a key. RFC 7468 2

@@ -109,7 +109,10 @@ fn native_roots_are_those_of_ssl_cert_file() {
     // A certificate that is not an authority's is left out and listed. RFC 5280 4.2.1.9
     fs::write(&file, untrusted() + &no_authority()).unwrap();
     let found = Roots::native().unwrap();
-    assert_eq!((found.roots.len(), found.unreadable), (1, 0));
+    assert_eq!((found.roots.len(), &found.problems[..]), (1, &[][..]));
+    let text = found.left_out().unwrap();
+    assert!(text.starts_with("1 left out of the system's trusted certificates"), "{text}");
+    assert!(text.ends_with("(no subject)") || text.contains("CN="), "{text}");
     let [other] = found.roots.not_anchors() else { panic!("{:?}", found.roots.not_anchors()) };
     assert_eq!((other.reason, other.is_pinned), (NotAuthority::EndEntity, false));
     fs::write(&file, no_authority()).unwrap();
@@ -141,6 +144,9 @@ fn a_file_without_readable_roots_fails_the_build() {
     let file = PathBuf::from(env::var_os("SSL_CERT_FILE").unwrap());
     assert!(!file.exists());
     assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots));
+    let nothing = Roots::native().map(drop).unwrap_err();
+    assert_eq!(nothing, RootsError::NothingAt("SSL_CERT_FILE"));
+    assert!(nothing.to_string().starts_with("SSL_CERT_FILE names no file"), "{nothing}");
     for content in ["", "no PEM", &section("CERTIFICATE", b"no certificate"), &trusted()[..200]] {
         fs::write(&file, content).unwrap();
         assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots), "{content}");
@@ -155,7 +161,7 @@ fn a_file_without_readable_roots_fails_the_build() {
     // One readable certificate is enough.
     fs::write(&file, section("CERTIFICATE", b"no certificate") + &trusted()).unwrap();
     connect(&native().unwrap()).unwrap();
-    assert_eq!(Roots::native().unwrap().unreadable, 1);
+    assert_eq!(Roots::native().unwrap().problems.len(), 1);
 }
 
 #[test]

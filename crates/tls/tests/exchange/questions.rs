@@ -4,15 +4,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use tercel::crypto::SigningKey;
-use tercel::pki_types::ServerName;
 use tercel::questions::{
     AdmitEarlyDataQuestion, ChooseConfigQuestion, SelectCredentialQuestion, SignQuestion,
 };
 use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{
     Answer, Credential, Error, Handshake, Next, Policy, Question, ReceiveBuffer, ServerConfig,
-    Side,
-    certificates::{AcceptAnyPeer, ChainPolicy, Credentials},
+    ServerName, Side,
+    certificates::{AcceptAnyPeer, ChainPolicy, CredentialRequest, Credentials, SelectCredential},
     error::{InternalError, Misuse},
     server::ClientAuth,
 };
@@ -103,6 +102,7 @@ fn every_question_can_be_answered_with_a_refusal() {
 
         let asking = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
         let error = refuse(&asking, || SelectCredentialQuestion::answer_from(None));
+        assert_eq!(error, InternalError::NoCredentialSelected.into());
         assert_eq!(error.alert(), Some(AlertDescription::HANDSHAKE_FAILURE));
 
         let (chain, _) = leaf(Kind::P256, &[NAME]);
@@ -111,6 +111,57 @@ fn every_question_can_be_answered_with_a_refusal() {
         let remote = ServerConfig::builder().credential(remote).build().unwrap();
         let error = refuse(&remote, || SignQuestion::answer_from(None));
         assert_eq!(error, InternalError::SigningFailed.into());
+    }
+}
+
+/// A server that knows no certificates, and may know no name.
+struct Nothing {
+    is_unknown_name: bool,
+}
+
+impl SelectCredential for Nothing {
+    fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        None
+    }
+
+    fn is_unknown_name(&self, _: &CredentialRequest<'_>) -> bool {
+        self.is_unknown_name
+    }
+}
+
+/// RFC 6066 3
+#[test]
+fn a_server_may_answer_that_the_name_is_unknown() {
+    for version in BOTH_VERSIONS {
+        let ask = || Policy::Ask;
+        let here = |is_unknown_name| Policy::Here(Arc::new(Nothing { is_unknown_name }) as _);
+        for (policy, is_unknown_name) in
+            [(here(false), false), (here(true), true), (ask(), false), (ask(), true)]
+        {
+            let server = ServerConfig::builder().credentials(policy).build().unwrap();
+            for sends_name in [true, false] {
+                let ours = client().versions(&[version]).send_server_name(sends_name);
+                let failure = Pair::new(&ours.build().unwrap(), &server, NAME)
+                    .answering(|_, question| match question {
+                        Question::SelectCredential(question) => {
+                            question.resolve(&Nothing { is_unknown_name })
+                        }
+                        other => panic!("{other:?}"),
+                    })
+                    .connect()
+                    .unwrap_err();
+                let (error, alert) = match is_unknown_name && sends_name {
+                    true => {
+                        (InternalError::NoCredentialForName, AlertDescription::UNRECOGNIZED_NAME)
+                    }
+                    false => {
+                        (InternalError::NoCredentialSelected, AlertDescription::HANDSHAKE_FAILURE)
+                    }
+                };
+                assert_eq!(failure.server, Some(error.into()));
+                assert_eq!(failure.client, Some(Error::AlertReceived(alert)));
+            }
+        }
     }
 }
 

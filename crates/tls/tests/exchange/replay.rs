@@ -12,8 +12,8 @@ use tercel::{
     ClientConfig, EarlyData, Handshake, Next, Opened, Policy, ReceiveBuffer, ServerConfig,
     clock::Clock,
     session::{
-        AdmitEarlyData, ReplayGuard, RotatingTickets, ServerMemoryStore, SharedTickets, TicketKey,
-        TicketKeySet,
+        AdmitEarlyData, ReplayGuard, ReplayGuardId, RotatingTickets, ServerMemoryStore,
+        SharedTickets, TicketKey, TicketKeySet,
     },
 };
 use tercel_wire::{HandshakeMessage, HandshakeType, ServerHello};
@@ -43,6 +43,10 @@ struct AcceptAll;
 impl AdmitEarlyData for AcceptAll {
     fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
         true
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        Some([1; 16])
     }
 }
 
@@ -337,4 +341,61 @@ fn one_of_many_simultaneous_copies_is_read() {
             assert_eq!(outcome.read, b"");
         }
     }
+}
+
+/// Two configurations have the same tickets, and a guard each, which does not know what the other
+/// one has admitted. RFC 9846 8.1
+#[test]
+fn early_data_is_read_only_under_the_guard_of_its_ticket() {
+    for storage in STORAGES {
+        let fleet = Fleet::guarded(storage);
+        let own = &fleet.servers[0];
+        let now = fleet.clock.now();
+        let others: [Arc<dyn AdmitEarlyData>; 2] = [Arc::new(guard(now)), Arc::new(AcceptAll)];
+        for other in others {
+            let other = (fleet.build)(other, 60);
+            visit(&fleet.client, own, b"first");
+            let (flight, handshake) = first_flight(&fleet.client, b"pay once");
+            // Whichever server is first, only the one that issued the ticket reads early data.
+            let before = replay(&other, &flight).0;
+            assert_eq!(before.read, b"", "{storage:?}");
+            if matches!(storage, Storage::Store) {
+                continue; // The session was claimed.
+            }
+            assert!(before.resumed, "the session itself is resumed");
+            assert_eq!(finish(handshake, own, &flight), Outcome::read(b"pay once"), "{storage:?}");
+            assert_eq!(replay(&other, &flight).0.read, b"", "{storage:?}");
+            // The other server's own tickets are for its guard.
+            visit(&fleet.client, &other, b"first");
+            let (outcome, flight) = visit(&fleet.client, &other, b"another");
+            assert_eq!(outcome, Outcome::read(b"another"), "{storage:?}");
+            assert_eq!(replay(own, &flight).0.read, b"", "{storage:?}");
+        }
+    }
+}
+
+/// An application that asks one guard for several configurations says so.
+#[test]
+fn guards_with_one_id_read_early_data_of_each_others_tickets() {
+    struct OfApplication(Arc<ReplayGuard>);
+    impl AdmitEarlyData for OfApplication {
+        fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
+            self.0.admit_early_data(unique, now)
+        }
+
+        fn id(&self) -> Option<ReplayGuardId> {
+            Some(*b"the guard of all")
+        }
+    }
+    let fleet = Fleet::guarded(Storage::SharedKeys);
+    let shared = Arc::new(guard(fleet.clock.now()));
+    let build = || (fleet.build)(Arc::new(OfApplication(Arc::clone(&shared))), 60);
+    let (one, other) = (build(), build());
+    visit(&fleet.client, &one, b"");
+    let (outcome, flight) = visit(&fleet.client, &other, b"pay once");
+    assert_eq!(outcome, Outcome::read(b"pay once"));
+    for server in [&one, &other] {
+        assert_eq!(replay(server, &flight).0.read, b"");
+    }
+    assert_ne!(guard(fleet.clock.now()).id(), guard(fleet.clock.now()).id());
 }

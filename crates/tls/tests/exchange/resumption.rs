@@ -232,7 +232,7 @@ fn the_application_can_store_sessions_itself() {
     for version in VERSIONS {
         let client = client().versions(&[version]).build().unwrap();
         let server = server().without_tickets().session_store(Policy::Ask).build().unwrap();
-        let mut kept: Vec<tercel::session::NewSession> = Vec::new();
+        let (mut kept, mut claimed) = (Vec::<tercel::session::NewSession>::new(), Vec::new());
         for round in 0..3 {
             let answer = |side: Side, question: Question| match question {
                 Question::FindSession(question) => {
@@ -240,6 +240,10 @@ fn the_application_can_store_sessions_itself() {
                     assert_eq!(question.is_single_use(), version == ProtocolVersion::TLS1_3);
                     let found = kept.iter().find(|new| new.id == question.identity());
                     question.answer(found.map(|new| new.session.clone()))
+                }
+                Question::ClaimSession(question) => {
+                    claimed.push(question.identity().to_vec());
+                    question.answer(true)
                 }
                 other => panic!("{other:?}"),
             };
@@ -249,6 +253,9 @@ fn the_application_can_store_sessions_itself() {
             kept.extend(ends.server.connection.info.take_new_sessions());
             ends.talk();
         }
+        // Only sessions of TLS 1.3 are for single use.
+        assert_eq!(claimed.len(), if version == ProtocolVersion::TLS1_3 { 2 } else { 0 });
+        assert!(claimed.iter().all(|id| kept.iter().any(|new| new.id == *id)));
     }
 }
 

@@ -291,10 +291,11 @@ fn a_store_that_forwards_to_another_may_be_replaced() {
     assert_eq!(end(&client, &server, Ending::Damage(Side::Server)), (true, false));
 }
 
+/// Any client that has seen the session ID can make such a resumption fail.
+/// `clients_without_key.rs` has more cases.
 #[test]
-fn a_session_is_discarded_if_its_resumption_fails_with_an_alert() {
-    let store = Arc::new(ServerMemoryStore::new(10));
-    let server = with_store(store);
+fn a_session_stays_if_its_resumption_fails_before_the_client_has_proved_its_key() {
+    let server = with_store(Arc::new(ServerMemoryStore::new(10)));
     let client = repeating_client();
     assert!(!visit(&client, &server));
     let mut flights = 0;
@@ -308,9 +309,7 @@ fn a_session_is_discarded_if_its_resumption_fails_with_an_alert() {
         .connect()
         .unwrap_err();
     assert_eq!(failure.server, Some(PeerError::BadRecordMac.into()));
-    assert!(!visit(&client, &server));
     assert!(visit(&client, &server));
-    // A fatal alert of the client has the same effect.
     let alert = [21, 3, 3, 0, 2, 2, AlertDescription::HANDSHAKE_FAILURE.0];
     let mut flights = 0;
     let pair = Pair::new(&client, &server, NAME).tap_to_server(|bytes| {
@@ -320,7 +319,7 @@ fn a_session_is_discarded_if_its_resumption_fails_with_an_alert() {
         }
     });
     assert!(pair.connect().is_err());
-    assert!(!visit(&client, &server));
+    assert!(visit(&client, &server));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tercel::error::{Misuse, PeerError};
+use tercel::error::{HandshakeError, Misuse, PeerError};
 use tercel::pki::RefusalReason;
 use tercel::server::ClientAuth;
 use tercel::wire::{AlertDescription, ProtocolVersion};
@@ -43,9 +43,13 @@ fn run(
     })
 }
 
-/// The TLS error in an error of `std::io`.
+/// The error of the handshake in an error of `std::io`.
+fn handshake_error(error: &io::Error) -> &HandshakeError {
+    error.get_ref().unwrap().downcast_ref::<HandshakeError>().unwrap()
+}
+
 fn inner(error: &io::Error) -> Error {
-    *error.get_ref().unwrap().downcast_ref::<Error>().unwrap()
+    handshake_error(error).error
 }
 
 fn failure(connected: Connected) -> (ErrorKind, Error) {
@@ -104,7 +108,13 @@ fn a_refused_server_is_an_error_with_the_reason_on_both_sides() {
         let client = client().versions(&[version]).build().unwrap();
         let (connected, accepted) = run(&client, &plain().1, "other.example", |_| {});
         let refused = Error::Refused(RefusalReason::NameMismatch);
-        assert_eq!(failure(connected), (ErrorKind::InvalidData, refused));
+        let error = connected.unwrap_err();
+        let refusal = handshake_error(&error).refusal.as_ref().unwrap();
+        assert_eq!((&*refusal.names, refusal.chain.len()), (&[NAME.to_owned()][..], 1));
+        let text =
+            format!("the certificate is not valid for other.example; it is valid for {NAME}");
+        assert_eq!(error.to_string(), text);
+        assert_eq!((error.kind(), inner(&error)), (ErrorKind::InvalidData, refused));
         let alert = Error::AlertReceived(AlertDescription::BAD_CERTIFICATE);
         assert_eq!(refused.alert(), Some(AlertDescription::BAD_CERTIFICATE));
         assert_eq!(failure(accepted), (ErrorKind::ConnectionAborted, alert));

@@ -491,6 +491,7 @@ fn a_session_from_a_question_is_bound_to_the_certificate() {
                     }
                     FindSessionQuestion::answer_from(kept.borrow().last().cloned())
                 }
+                Question::ClaimSession(question) => question.answer(true),
                 other => panic!("{other:?}"),
             };
             let ends = Pair::new(&client, &server, BANK).answering(answer).connect();

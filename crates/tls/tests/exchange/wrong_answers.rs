@@ -8,7 +8,7 @@ use tercel::error::Misuse;
 use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKey;
 use tercel::questions::{
-    AdmitEarlyDataQuestion, ChooseConfigQuestion, FindClientSessionQuestion,
+    AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion, FindClientSessionQuestion,
     FindPreSharedKeyQuestion, FindSessionQuestion, SelectCredentialQuestion, SignQuestion,
     VerifyPeerQuestion,
 };
@@ -27,10 +27,11 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 const WRONG: Error = Error::Misuse(Misuse::WrongAnswer);
 
 /// An answer of each kind, under the name of its question.
-fn answers() -> [(&'static str, Answer); 8] {
+fn answers() -> [(&'static str, Answer); 9] {
     [
         ("ChooseConfig", ChooseConfigQuestion::answer_from(Some(plain().1))),
         ("FindSession", FindSessionQuestion::answer_from(Some(vec![1; 40]))),
+        ("ClaimSession", ClaimSessionQuestion::answer_from(true)),
         ("FindPreSharedKey", FindPreSharedKeyQuestion::answer_from(Some(Arc::new(key())))),
         ("AdmitEarlyData", AdmitEarlyDataQuestion::answer_from(true)),
         ("FindClientSession", FindClientSessionQuestion::answer_from(None)),
@@ -193,6 +194,7 @@ fn answers_of_another_kind_do_no_harm_to_sessions_and_keys() {
                 let found = stored.iter().find(|session| session.id == question.identity());
                 question.answer(found.map(|found| found.session.clone()))
             }
+            Question::ClaimSession(question) => question.answer(true),
             Question::FindPreSharedKey(question) => question.answer(key.cloned()),
             Question::AdmitEarlyData(question) => question.answer(true),
             other => panic!("{other:?}"),
@@ -202,7 +204,8 @@ fn answers_of_another_kind_do_no_harm_to_sessions_and_keys() {
     assert_eq!(asked, ["FindPreSharedKey", "FindSession"]);
     let sessions = server.info.take_new_sessions();
     let (asked, [client, server]) = visit(&sessions, None);
-    assert_eq!(asked, ["AdmitEarlyData", "FindPreSharedKey", "FindSession", "early data"]);
+    let claimed = ["AdmitEarlyData", "ClaimSession", "FindPreSharedKey", "FindSession"];
+    assert_eq!(asked, [&claimed[..], &["early data"]].concat());
     assert!(client.info.resumed && server.info.resumed);
     let (asked, [client, _]) = visit(&[], Some(&known));
     assert_eq!(asked, ["FindPreSharedKey", "FindSession"]);

@@ -1,9 +1,10 @@
 //! Certificate chains that are made to cost time. Path building tries every certificate as the
-//! issuer of every other, so the limits of `tercel::pki` have to keep the number of paths small.
+//! issuer of every other, so the limits of `tercel::pki` have to keep the number of steps small.
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tercel::ServerName;
 use tercel::pki::{ChainVerifier, Roots, Usage};
-use tercel::pki_types::{CertificateDer, ServerName, UnixTime};
+use tercel::pki_types::{CertificateDer, UnixTime};
 
 use crate::{Case, Counted};
 
@@ -13,6 +14,11 @@ type Chain = Vec<CertificateDer<'static>>;
 /// Most instructions of a refusal. Without the limits, thirty certificates with one subject take
 /// more than fifty times as many.
 const MOST: u64 = 150_000_000;
+
+/// The number of trust anchors in a large store, and the most instructions that they may add to the
+/// refusal of a chain of thirty certificates.
+const ANCHORS: usize = 500;
+const MOST_FOR_ANCHORS: u64 = 20_000_000;
 
 /// The prefix of these cases' names.
 const CHAIN: &str = "chain: ";
@@ -29,13 +35,37 @@ pub(crate) fn cases() -> Vec<Case> {
         ("thirty-one certificates with one subject", {
             [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 31)].concat()
         }),
+        ("two hundred certificates with one subject", {
+            [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 200)].concat()
+        }),
+        // Few steps, and many certificates that each step parses.
+        ("a hundred and fifty issuers of one leaf", {
+            [vec![leaf("Crowd")], same_subject("Crowd", "Nobody", 150)].concat()
+        }),
+        ("two hundred malformed certificates after a path", {
+            let malformed = (0..200).map(|number| CertificateDer::from(vec![0x30, number]));
+            [levels(5, 2, "5"), malformed.collect()].concat()
+        }),
         // Each of seven names has three certificates, issued by the next name.
-        ("the most paths within the limits", levels(7, "7")),
+        ("seven levels of three certificates", levels(7, 3, "7")),
+        ("six levels of two certificates", levels(6, 2, "6")),
         // Every path ends in an invalid signature by the root.
-        ("paths with invalid signatures by the root", levels(5, "Root")),
+        ("paths with invalid signatures by the root", levels(5, 3, "Root")),
     ];
-    let case = |(name, chain): (&str, Chain)| {
-        let verifier = std::sync::Arc::clone(&verifier);
+    let mut all = Roots::new();
+    all.add_der(root.der()).unwrap();
+    for number in 0..ANCHORS {
+        let other = Authority::self_signed(authority(&format!("Anchor {number}")), key()).unwrap();
+        all.add_der(other.der()).unwrap();
+    }
+    let large = std::sync::Arc::new(ChainVerifier::builder(all.into()).build().unwrap());
+    let mut bad = vec![leaf("Root")];
+    bad.extend((0..30).flat_map(|number| same_subject(&number.to_string(), "Nobody", 1)));
+    let cases = chains.into_iter().map(|(name, chain)| (name, chain, &verifier));
+    let cases =
+        cases.chain([(WITH_ONE_ANCHOR, bad.clone(), &verifier), (WITH_ALL_ANCHORS, bad, &large)]);
+    let case = |(name, chain, verifier): (&str, Chain, &std::sync::Arc<ChainVerifier>)| {
+        let verifier = std::sync::Arc::clone(verifier);
         Case {
             kind: format!("{CHAIN}{name}"),
             halves: 0,
@@ -43,8 +73,11 @@ pub(crate) fn cases() -> Vec<Case> {
             run: Box::new(move || counted_refusal(&verifier, &chain)),
         }
     };
-    chains.into_iter().map(case).collect()
+    cases.map(case).collect()
 }
+
+const WITH_ONE_ANCHOR: &str = "an invalid signature by the root, with one anchor";
+const WITH_ALL_ANCHORS: &str = "an invalid signature by the root, with five hundred anchors";
 
 /// Callgrind counts all of this.
 #[inline(never)]
@@ -62,6 +95,14 @@ pub(crate) fn check(all: &[Counted]) -> Vec<String> {
         if !(1000..MOST).contains(&each.instructions) {
             faults.push(format!("{}: {} instructions", each.kind, each.instructions));
         }
+    }
+    let of = |name| {
+        let is = |each: &&Counted| each.kind.strip_prefix(CHAIN) == Some(name);
+        all.iter().find(is).expect("a case").instructions
+    };
+    let added = of(WITH_ALL_ANCHORS).saturating_sub(of(WITH_ONE_ANCHOR));
+    if added > MOST_FOR_ANCHORS {
+        faults.push(format!("{ANCHORS} anchors add {added} instructions"));
     }
     faults
 }
@@ -108,12 +149,12 @@ fn path(root: &Authority, length: usize) -> Chain {
     chain
 }
 
-/// A leaf and three certificates for each of the names from 0, each issued by the next name.
-fn levels(count: usize, last: &str) -> Chain {
+/// A leaf and some certificates for each of the names from 0, each issued by the next name.
+fn levels(count: usize, each: usize, last: &str) -> Chain {
     let mut chain = vec![leaf("0")];
     for level in 0..count {
         let above = if level + 1 == count { last.to_owned() } else { (level + 1).to_string() };
-        chain.extend(same_subject(&level.to_string(), &above, 3));
+        chain.extend(same_subject(&level.to_string(), &above, each));
     }
     chain
 }

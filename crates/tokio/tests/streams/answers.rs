@@ -21,7 +21,7 @@ async fn yield_briefly() {
 async fn every_question_may_wait() {
     let credential = Arc::new(credential());
     let sessions: Arc<Mutex<HashMap<Vec<u8>, Vec<u8>>>> = Arc::default();
-    let (found, kept) = (Arc::clone(&sessions), Arc::clone(&sessions));
+    let [found, claimed, kept] = [(); 3].map(|()| Arc::clone(&sessions));
     let inner = ServerConfig::builder()
         .credentials(Policy::Ask)
         .session_store(Policy::Ask)
@@ -49,11 +49,14 @@ async fn every_question_may_wait() {
             let found = found.clone();
             async move {
                 yield_briefly().await;
-                let mut sessions = found.lock().unwrap();
-                if question.is_single_use() {
-                    return sessions.remove(question.identity());
-                }
-                sessions.get(question.identity()).cloned()
+                found.lock().unwrap().get(question.identity()).cloned()
+            }
+        })
+        .claim_session(move |question| {
+            let claimed = claimed.clone();
+            async move {
+                yield_briefly().await;
+                claimed.lock().unwrap().remove(question.identity()).is_some()
             }
         })
         .store_session(move |new| {

@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
 use tercel::pki::Roots;
-use tercel::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    ClientConfig, Credential, ServerConfig, client::ClientConfigBuilder,
+    ClientConfig, Credential, ServerConfig, ServerName, client::ClientConfigBuilder,
     server::ServerConfigBuilder,
 };
 use tercel_tokio::{Acceptor, Connector, TlsStream};

@@ -49,9 +49,8 @@ impl<'a> Element<'a> for ServerNameOffer<'a> {
             if name_type != ServerNameType::HOST_NAME {
                 continue;
             }
-            // Other libraries also end the handshake if a name is too long, contains zero or ends
-            // with a dot.
-            if name.len() > 255 || name.contains(&0) || name.ends_with(b".") {
+            // Other libraries also end the handshake if a name is too long or contains zero.
+            if name.len() > 255 || name.contains(&0) {
                 return Err(DecodeError::InvalidHostName);
             }
             // Other libraries accept any other name, even if it is not a DNS name, such as a name
@@ -74,14 +73,19 @@ impl<'a> Element<'a> for ServerNameOffer<'a> {
     }
 }
 
-/// A DNS name without a trailing dot, or the text of an IP address. Clients must not send IP
-/// addresses, but some do.
+/// A DNS name without a final dot, or the text of an IP address. Clients must send neither a final
+/// dot nor an IP address, but some do. RFC 6066 3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostName<'a>(&'a str);
 
 impl<'a> HostName<'a> {
-    /// Checks that `bytes` are a valid host name.
+    /// Checks that `bytes` are a valid host name, and removes a final dot: a name is the same host
+    /// with it and without it.
+    ///
+    /// Each label has 1 to 63 letters, digits, hyphens and underscores in any order, and the name
+    /// has at most 253 bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
         let name = std::str::from_utf8(bytes).map_err(|_| DecodeError::InvalidHostName)?;
         if !is_dns_name(name) && name.parse::<IpAddr>().is_err() {
             return Err(DecodeError::InvalidHostName);
@@ -89,7 +93,7 @@ impl<'a> HostName<'a> {
         Ok(Self(name))
     }
 
-    /// The name as sent; DNS names are compared without regard to case.
+    /// The name as sent, without a final dot; DNS names are compared without regard to case.
     #[must_use]
     pub const fn as_str(&self) -> &'a str {
         self.0
@@ -140,6 +144,7 @@ mod tests {
             "host9",
             "::",
             "fe80::a",
+            "-a-.b",
             &longest,
         ] {
             assert!(HostName::new(good.as_bytes()).is_ok(), "{good}");
@@ -147,9 +152,13 @@ mod tests {
         let too_long = format!("{longest}a");
         let long_label = "a".repeat(64);
         for bad in
-            ["", ".", "a.", ".a", "a..b", "a b", "a\0", "ü.de", "[::1]", &too_long, &long_label]
+            ["", ".", "a..", ".a", "a..b", "a b", "a\0", "ü.de", "[::1]", &too_long, &long_label]
         {
             assert_eq!(HostName::new(bad.as_bytes()), Err(DecodeError::InvalidHostName), "{bad}");
+        }
+        let with_dot = format!("{longest}.");
+        for (with_dot, without) in [("a.example.", "a.example"), (&*with_dot, &*longest)] {
+            assert_eq!(HostName::new(with_dot.as_bytes()).unwrap().as_str(), without);
         }
         assert_eq!(HostName::new(&[0xff]), Err(DecodeError::InvalidHostName));
         for address in ["::1", "::", "fe80::a", "::ffff:1.2.3.4", "127.0.0.1"] {
@@ -188,12 +197,13 @@ mod tests {
             })
         };
         assert_eq!(read(b"a.example"), Ok(true));
+        assert_eq!(read(b"a.example."), Ok(true));
         for name in
             [&b"a.example:443"[..], b"a b", b"a..b", "\u{fc}.de".as_bytes(), b"a\nb", &[0xff]]
         {
             assert_eq!(read(name), Ok(false), "{name:?}");
         }
-        for name in [&b"a.example."[..], b"a\0b", &[b'a'; 256]] {
+        for name in [&b"a\0b"[..], &[b'a'; 256]] {
             assert_eq!(read(name), Err(DecodeError::InvalidHostName), "{name:?}");
         }
         assert_eq!(read(&[b'a'; 255]), Ok(false));

@@ -22,11 +22,11 @@ use lab_scenario::{
 use tercel::crypto::{Kernel, kernel_state};
 use tercel::fips::fips_module;
 use tercel::pki::{ChainVerifier, Roots, load_certs_pem, load_key_pem};
-use tercel::pki_types::{ServerName, UnixTime};
+use tercel::pki_types::UnixTime;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{
     ClientConfig, Connection, Credential, Filled, Handshake, Next, Opened, Policy, ReceiveBuffer,
-    ServerConfig,
+    ServerConfig, ServerName,
     certificates::{ChainPolicy, VerifyPeer},
     ech::{Key, Keys, Offer, Retry},
     server::{ClientAuth, ServerConfigBuilder},

@@ -144,8 +144,9 @@ const VALIDITY: Duration = Duration::from_secs(30 * 24 * 3600);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tercel::ServerName;
     use tercel::pki::{ChainVerifier, Usage, load_certs_pem};
-    use tercel::pki_types::{ServerName, UnixTime};
+    use tercel::pki_types::UnixTime;
 
     #[test]
     fn its_certificates_verify_for_every_name_it_promises() {

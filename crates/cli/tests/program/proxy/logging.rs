@@ -10,8 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tercel::pki::Roots;
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Stream};
+use tercel::{ClientConfig, ServerName, Stream};
 
 use super::{LIMIT, Proxy, backend, configuration, folder, path};
 use crate::support::{Folder, Leaf, tercel, unused_address};

@@ -13,6 +13,9 @@ fn a_check_says_what_is_good_and_names_what_is_not() {
     let good = folder.write("good.toml", configuration(&folder, to, ""));
     let checked = proxy(&["--config", &good, "--check"]).success();
     assert!(checked.said.contains("configuration is valid"), "{}", checked.said);
+    // The contents of each file are listed.
+    assert!(checked.said.contains(": 1 CERTIFICATE\n"), "{}", checked.said);
+    assert!(checked.said.contains(": 1 PRIVATE KEY\n"), "{}", checked.said);
     let (certs, to) = (path(&folder, "certs"), to.to_string());
     proxy(&["--listen", ":443", "--to", &to, "--cert-dir", &certs, "--check"]).success();
     for (name, text, expected) in [

@@ -229,7 +229,8 @@ pub(super) const FILES: &[Case] = &[
     (
         "serve --listen 127.0.0.1:0 --cert {cut.pem} --key {one.key}",
         1,
-        "tercel: {cut.pem}: the PEM data is malformed; copy the file again, it may be incomplete",
+        "tercel: {cut.pem}:1: a section of the PEM data has no end line of its label; copy the \
+         file again, it may be incomplete",
     ),
     (
         "serve --listen 127.0.0.1:0 --cert {text.pem} --key {one.key}",

@@ -53,6 +53,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::self_tests::{Tested, note_failure};
+
 /// The functions of a kernel's module, by which its use is decided.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -106,6 +108,14 @@ impl Kernel {
             Self::AesGcm => "aes-gcm",
             Self::ChaCha20Poly1305 => "chacha20-poly1305",
             Self::Rsa2048 => "rsa-2048",
+        }
+    }
+
+    fn tested(self) -> Tested {
+        match self {
+            Self::AesGcm => Tested::AesGcm,
+            Self::ChaCha20Poly1305 => Tested::ChaCha20Poly1305,
+            Self::Rsa2048 => Tested::Rsa2048,
         }
     }
 
@@ -213,7 +223,11 @@ impl Entry {
 
     fn state(&self, kernel: Kernel) -> KernelState {
         let candidate = CANDIDATES.iter().find(|(found, _)| *found == kernel);
-        self.state_of(candidate.map(|(_, candidate)| candidate))
+        let state = self.state_of(candidate.map(|(_, candidate)| candidate));
+        if state == KernelState::SelfTestFailed {
+            note_failure(kernel.tested());
+        }
+        state
     }
 
     fn state_of(&self, candidate: Option<&Candidate>) -> KernelState {

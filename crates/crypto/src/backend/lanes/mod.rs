@@ -34,6 +34,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::memory::{Word, wipe_words};
+use super::self_tests::{Tested, note_failure};
 use super::sha;
 #[cfg(lanes_avx2)]
 use super::stack;
@@ -115,9 +116,18 @@ impl Instructions {
 pub(crate) fn in_use() -> Instructions {
     static TESTED: OnceLock<Instructions> = OnceLock::new();
     if ALLOWED.load(Ordering::Relaxed) {
-        *TESTED.get_or_init(|| self_test::first_that_passes(available(), run))
+        *TESTED.get_or_init(|| self_test::first_that_passes(available(), run, note_failed))
     } else {
         Instructions::NONE
+    }
+}
+
+/// Notes that lanes with these instructions gave wrong results.
+fn note_failed(instructions: Instructions) {
+    match instructions.name() {
+        HashLanes::None => {}
+        HashLanes::Avx2 => note_failure(Tested::LanesAvx2),
+        HashLanes::Avx512 => note_failure(Tested::LanesAvx512),
     }
 }
 

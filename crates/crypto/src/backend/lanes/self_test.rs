@@ -10,10 +10,12 @@ use crate::backend::memory;
 /// The first instructions whose kernels give correct results in each lane, for each number of
 /// lanes; otherwise none.
 ///
-/// `run` runs a kernel; tests pass a function that injects faults.
+/// `run` runs a kernel; tests pass a function that injects faults. `failed` is called with the
+/// instructions that give wrong results.
 pub(super) fn first_that_passes(
     available: impl Iterator<Item = Instructions>,
     run: impl Fn(&Kernel, &mut [Lane], Option<Outer<'_>>),
+    failed: impl Fn(Instructions),
 ) -> Instructions {
     // The inputs are fixed values and random values.
     let mut known = [Lane::EMPTY; MOST];
@@ -33,7 +35,13 @@ pub(super) fn first_that_passes(
                 .all(|start| matches_aws_lc(kernel, &start[..count], &run))
         })
     };
-    let mut right = available.filter(|found| kernels(*found).iter().all(is_right));
+    let mut right = available.filter(|found| {
+        let is_right = kernels(*found).iter().all(is_right);
+        if !is_right {
+            failed(*found);
+        }
+        is_right
+    });
     right.next().filter(|_| is_drawn).unwrap_or(Instructions::NONE)
 }
 

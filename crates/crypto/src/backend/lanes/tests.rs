@@ -1,5 +1,6 @@
 //! Compares lanes with AWS-LC, for every supported instruction set and not only the best one.
 
+use core::cell::{Cell, RefCell};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -169,7 +170,10 @@ fn macs_equal_those_of_aws_lc() {
 #[test]
 fn a_faulty_lane_is_detected() {
     for instructions in available() {
-        assert!(self_test::first_that_passes([instructions].into_iter(), run) == instructions);
+        assert!(
+            self_test::first_that_passes([instructions].into_iter(), run, |_| panic!())
+                == instructions
+        );
         for (at, kernel) in kernels(instructions).iter().enumerate() {
             for (count, lane) in
                 (1..=kernel.max_lanes).flat_map(|count| (0..count).map(move |lane| (count, lane)))
@@ -185,8 +189,11 @@ fn a_faulty_lane_is_detected() {
                             lanes[lane].block[word][bit / 8] ^= u8::from(of_mac) << (bit % 8);
                         }
                     };
-                    let passed = self_test::first_that_passes([instructions].into_iter(), wrong);
+                    let failed = Cell::new(Instructions::NONE);
+                    let all = [instructions].into_iter();
+                    let passed = self_test::first_that_passes(all, wrong, |each| failed.set(each));
                     assert!(passed == Instructions::NONE, "lane {lane} of {count}, {of_mac}");
+                    assert!(failed.get() == instructions, "lane {lane} of {count}, {of_mac}");
                 }
             }
         }
@@ -204,8 +211,13 @@ fn faulty_instructions_are_replaced_by_others_or_by_none() {
                 (lanes[0].state[0], lanes[0].block[0]) = (0, [0; 8]);
             }
         };
-        let passed = self_test::first_that_passes(available(), wrong);
+        let failed = RefCell::new(Vec::new());
+        let passed = self_test::first_that_passes(available(), wrong, |each| {
+            failed.borrow_mut().push(each.name());
+        });
         assert!(passed == all.get(count).copied().unwrap_or(Instructions::NONE));
+        let expected: Vec<_> = all[..count].iter().map(|each| each.name()).collect();
+        assert_eq!(*failed.borrow(), expected, "instructions that are not there do not fail");
     }
 }
 

@@ -8,16 +8,17 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
 };
+use tercel::certificates::CredentialError;
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
-use tercel::pki::{Roots, load_certs_pem, load_key_pem};
-use tercel::pki_types::ServerName;
-use tercel::{ClientConfig, Credential};
+use tercel::pki::{Roots, RootsError, load_certs_pem, load_key_pem};
+use tercel::{ClientConfig, Credential, ServerName};
 use tercel_tokio::Connector;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use super::bounded::BoundedReplies;
 use super::reply::reason;
 use crate::error::FleetError;
 use crate::secrets::files::read_private;
@@ -106,6 +107,7 @@ impl StoreAddress {
     where
         T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let stream = BoundedReplies::new(stream);
         // Each request has a time limit of its own.
         let config = AsyncConnectionConfig::new()
             .set_response_timeout(None)
@@ -124,29 +126,48 @@ impl StoreAddress {
 
 fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
     let roots = match &settings.roots {
-        None => Roots::native().map(|found| found.roots).map_err(|_| {
-            FleetError::Setting(
-                "store.roots",
-                "the operating system has no trusted certificate authorities",
-            )
-        })?,
+        None => {
+            let found = Roots::native().map_err(|_| {
+                FleetError::Setting(
+                    "store.roots",
+                    "the operating system has no trusted certificate authorities",
+                )
+            })?;
+            if let Some(left_out) = found.left_out() {
+                tracing::warn!("store.roots: {left_out}");
+            }
+            found.roots
+        }
         Some(path) => {
             let mut roots = Roots::new();
-            roots.add_pem(&read(path)?).map_err(|_| {
-                FleetError::Content(path.clone(), "contains no usable PEM certificates")
+            roots.add_pem(&read(path)?).map_err(|error| {
+                let why = match error {
+                    RootsError::Pem(error) => error.as_str(),
+                    _ => "contains a certificate that cannot be used as a trust anchor",
+                };
+                FleetError::Content(path.clone(), why)
             })?;
             roots
         }
     };
     let mut config = ClientConfig::builder().roots(roots).fips(settings.fips);
     if let Some((chain, key)) = &settings.certificate {
-        let certificates = load_certs_pem(&read(chain)?).map_err(|_| {
-            FleetError::Content(chain.clone(), "contains no usable PEM certificates")
-        })?;
+        let certificates = load_certs_pem(&read(chain)?)
+            .map_err(|error| FleetError::Content(chain.clone(), error.as_str()))?;
         let private = load_key_pem(&read_private(key)?)
-            .map_err(|_| FleetError::Content(key.clone(), "contains no usable PEM private key"))?;
-        let credential = Credential::new(certificates, &private).map_err(|_| {
-            FleetError::Content(key.clone(), "private key does not match the certificate")
+            .map_err(|error| FleetError::Content(key.clone(), error.as_str()))?;
+        let credential = Credential::new(certificates, &private).map_err(|error| {
+            let (file, why) = match error {
+                CredentialError::KeyMismatch => (key, "private key does not match the certificate"),
+                CredentialError::LeafNotFirst(_) => {
+                    (chain, "the leaf is not the first certificate")
+                }
+                CredentialError::BadKey => {
+                    (key, "private key cannot be parsed or is not supported")
+                }
+                _ => (chain, "contains a certificate with which no handshake can be signed"),
+            };
+            FleetError::Content(file.clone(), why)
         })?;
         config = config.credential(credential);
     }
@@ -217,6 +238,32 @@ mod tests {
         assert!(matches!(StoreAddress::of(&settings), Err(FleetError::File(path, _))
                 if path == Path::new("/nonexistent/roots")));
         assert!(refusal("rediss://store.example/#insecure").contains('#'));
+    }
+
+    /// A store announces a reply of a gigabyte, and keeps sending.
+    #[tokio::test]
+    async fn a_reply_without_end_ends_the_connection() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let address = StoreAddress::of(&StoreSettings::new("redis://store.example", "")).unwrap();
+        let (near, mut far) = tokio::io::duplex(1 << 16);
+        let lost = Arc::new(Notify::new());
+        let sent = tokio::spawn(async move {
+            let _ = far.read(&mut [0; 1000]).await;
+            let mut sent = 0;
+            far.write_all(b"$1000000000\r\n").await.unwrap();
+            while far.write_all(&[b'x'; 1 << 12]).await.is_ok() {
+                sent += 1 << 12;
+            }
+            sent
+        });
+        let mut connection = address.log_in(near, &lost).await.unwrap();
+        let reply: Result<Vec<u8>, _> =
+            redis::cmd("GET").arg("key").query_async(&mut connection).await;
+        assert!(reply.is_err());
+        drop(connection);
+        lost.notified().await;
+        let sent: usize = sent.await.unwrap();
+        assert!(sent < 3 << 20, "{sent} bytes");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 #[cfg(not(feature = "redis"))]
 mod absent;
 #[cfg(feature = "redis")]
+mod bounded;
+#[cfg(feature = "redis")]
 pub(crate) mod connect;
 #[cfg(feature = "redis")]
 mod reply;

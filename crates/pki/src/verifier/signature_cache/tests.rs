@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::ServerName;
 use pki_types::{
-    AlgorithmIdentifier, CertificateDer, InvalidSignature, ServerName,
-    SignatureVerificationAlgorithm, UnixTime, alg_id,
+    AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
+    UnixTime, alg_id,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose};
 use rcgen::{DnType, IsCa, KeyPair, date_time_ymd};

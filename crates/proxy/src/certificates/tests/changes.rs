@@ -60,7 +60,7 @@ fn bad_files_keep_the_previous_pair_and_are_reported_once() {
     assert_eq!(changes.problems.len(), 1);
     assert!(matches!(
         changes.problems[0].reason,
-        Reason::Certificate(PemError::Malformed | PemError::NotBase64)
+        Reason::Certificate(PemError::NoEnd | PemError::NotBase64)
     ));
     assert_eq!(changes.replaced, [folder.path().join("b.crt")], "one bad pair holds up no other");
     assert_eq!(leaf(&certificates, "a.test"), before);

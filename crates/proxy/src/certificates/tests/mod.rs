@@ -11,6 +11,7 @@ use tercel::{certificates::CredentialError, pki::PemError};
 
 use super::watch::Watch;
 use super::*;
+use crate::pem_cases::check;
 use crate::testing::Folder;
 
 struct GeneratedPair {
@@ -103,6 +104,45 @@ fn every_folder_layout_is_loaded() {
     let state = certificates.state();
     let staples = state.pairs.values().filter(|loaded| loaded.pair.ocsp_response == [1, 2, 3]);
     assert_eq!(staples.count(), 1);
+}
+
+/// RFC 7468 2, 3
+#[test]
+fn files_of_odd_forms_are_read_or_refused_with_the_reason() {
+    let folder = Folder::new();
+    let (one, other) = (generate("one.test"), generate("other.test"));
+    let load = |chain: &[u8], key: &[u8]| {
+        let files = Files {
+            chain: folder.path().join("one.crt"),
+            key: folder.path().join("one.key"),
+            ocsp_response: None,
+        };
+        write(&files.chain, chain);
+        write(&files.key, key);
+        let loaded = Certificates::load(Source { files: vec![files], ..Source::default() });
+        let (certificates, _) = loaded.map_err(|problem| problem.to_string())?;
+        Ok(certificates.state().credentials()[0].chain().to_vec())
+    };
+    check("chain", &one.chain, &other.chain, |pem| load(pem, one.key.as_bytes()));
+    check("key", &one.chain, &one.key, |pem| load(one.chain.as_bytes(), pem));
+}
+
+/// Sections that are not used are counted and said.
+#[test]
+fn skipped_sections_are_listed() {
+    let folder = Folder::new();
+    let one = generate("one.test");
+    let request = one.chain.replace("CERTIFICATE", "CERTIFICATE REQUEST");
+    write(&folder.path().join("one.pem"), format!("{}{request}{}", one.key, one.chain));
+    let (certificates, changes) = Certificates::load(source(&folder)).unwrap();
+    let line = one.key.lines().count() + 1;
+    let contents = certificates.contents();
+    let [contents] = &contents[..] else { panic!("{contents:?}") };
+    let expected = format!(
+        "one.pem: 1 PRIVATE KEY, 1 CERTIFICATE; skipped: CERTIFICATE REQUEST (line {line})"
+    );
+    assert!(contents.ends_with(&expected), "{contents}");
+    assert_eq!(changes.skipped, std::slice::from_ref(contents));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
-use tercel::crypto::rejected_rsa_signatures;
+use tercel::crypto::{rejected_rsa_signatures, self_tests};
 use tercel::pki_types::UnixTime;
 use tercel::wire::{AlertDescription, CipherSuite, NamedGroup};
 use tercel_fleet::Fleet;
@@ -50,6 +50,8 @@ struct Totals {
     fleet: Option<Fleet>,
     open: u64,
     rejected_signatures: u64,
+    /// The primitives with a self-test, and whether it has failed.
+    self_tests: Vec<(&'static str, bool)>,
     dropped_log_lines: u64,
     /// The sum of all shards.
     sum: Box<Shard>,
@@ -66,6 +68,7 @@ impl Totals {
             fleet: metrics.fleet(),
             open: metrics.open_connections(),
             rejected_signatures: rejected_rsa_signatures(),
+            self_tests: self_tests().to_vec(),
             dropped_log_lines: logs::dropped_lines(),
             sum,
         }
@@ -96,8 +99,20 @@ impl Totals {
         )?;
         let help = "RSA signatures that were computed wrongly, discarded, and computed again.";
         counter(to, "tercel_rejected_signatures", help, None, self.rejected_signatures)?;
+        self.self_tests(to)?;
         let help = "Log lines that could not be written.";
         counter(to, "tercel_log_lines_dropped", help, None, self.dropped_log_lines)
+    }
+
+    fn self_tests(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Whether a primitive failed its self-test, so that AWS-LC computes it: 1, or 0.";
+        let name = "tercel_self_test_failed";
+        let mut metric = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (primitive, has_failed) in &self.self_tests {
+            let labels = [("primitive", *primitive)];
+            metric.encode_family(&labels)?.encode_gauge(&u64::from(*has_failed))?;
+        }
+        Ok(())
     }
 
     fn connections(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -308,4 +323,17 @@ fn histogram(
     let sum = observed.sum().as_secs_f64();
     to.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?
         .encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+}
+
+#[test]
+fn a_failed_self_test_is_a_series_of_its_primitive() {
+    let self_tests = vec![("one", false), ("other", true)];
+    let totals = Totals { self_tests, ..Totals::of(&Metrics::new(1)) };
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(totals));
+    let mut text = String::new();
+    text::encode(&mut text, &registry).unwrap();
+    let series = |line: &str| text.lines().any(|found| found == line);
+    assert!(series("tercel_self_test_failed{primitive=\"one\"} 0"), "{text}");
+    assert!(series("tercel_self_test_failed{primitive=\"other\"} 1"), "{text}");
 }

@@ -9,6 +9,7 @@
 //! | `tercel_build` | version of the program | `version` |
 //! | `process_start_time_seconds` | start time of the process | |
 //! | `tercel_rejected_signatures` | wrong RSA signatures, which were not sent | |
+//! | `tercel_self_test_failed` | whether a self-test failed | `primitive` |
 //! | `tercel_log_lines_dropped` | log lines that could not be written | |
 //! | `tercel_connections_accepted` | accepted connections | |
 //! | `tercel_connections_open` | open connections | |

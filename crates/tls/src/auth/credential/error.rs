@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tercel_pki::PemError;
+use tercel_pki::{PemError, RefusalReason};
 
 /// The reason why a credential cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,16 @@ pub enum CredentialError {
     EmptyChain,
     /// The leaf certificate cannot be parsed.
     BadCertificate,
+    /// The validity of the leaf certificate is malformed.
+    BadValidity,
+    /// No handshake can be signed with the leaf certificate: its key usage does not permit that, or
+    /// its key is not supported.
+    UnusableCertificate(RefusalReason),
+    /// Another certificate of the chain cannot be parsed: its position, where the leaf has 1.
+    BadIssuer(usize),
+    /// The private key matches a later certificate of the chain: its position, where the leaf has
+    /// 1. The order of the chain is wrong.
+    LeafNotFirst(usize),
     /// The private key cannot be parsed, or its type or size is not supported.
     BadKey,
     /// The private key does not match the leaf certificate or raw public key.
@@ -33,6 +43,20 @@ impl fmt::Display for CredentialError {
             Self::KeyPem(error) => return write!(f, "private key: {error}"),
             Self::EmptyChain => "the certificate chain is empty",
             Self::BadCertificate => "the leaf certificate cannot be parsed",
+            Self::BadValidity => "the validity dates of the leaf certificate are malformed",
+            Self::UnusableCertificate(reason) => {
+                return write!(f, "the leaf certificate cannot be used: {reason}");
+            }
+            Self::BadIssuer(position) => {
+                return write!(f, "certificate {position} of the chain cannot be parsed");
+            }
+            Self::LeafNotFirst(position) => {
+                return write!(
+                    f,
+                    "the private key matches certificate {position} of the chain: its leaf must be \
+                     the first"
+                );
+            }
             Self::BadKey => "the private key cannot be parsed, or its type is not supported",
             Self::KeyMismatch => "the private key does not match the certificate or public key",
             Self::BadPublicKey => "the public key cannot be parsed, or its type is not supported",

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
+use tercel_pki::RefusalReason;
 use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme};
 
 use super::compressed_certificate_cache::CompressedCertificateCache;
@@ -78,12 +79,16 @@ impl Credential {
     /// Creates a credential from a chain, leaf first, and its private key (PKCS#8, PKCS#1 or SEC1).
     ///
     /// # Errors
-    /// If the chain or the key cannot be parsed, or the key does not match the leaf.
+    /// If the chain or the key cannot be parsed, the key does not match the leaf, or no handshake
+    /// could be signed with them.
     pub fn new(
         chain: Vec<CertificateDer<'static>>,
         key: &PrivateKeyDer<'_>,
     ) -> Result<Self, CredentialError> {
-        let key = SigningKey::from_der(key.secret_der()).map_err(|_| CredentialError::BadKey)?;
+        let Ok(key) = SigningKey::from_der(key.secret_der()) else {
+            // The certificate says which kind of key is not supported.
+            return Err(leaf_kind(&chain).err().unwrap_or(CredentialError::BadKey));
+        };
         Self::with_signer(chain, Arc::new(key))
     }
 
@@ -114,16 +119,18 @@ impl Credential {
         chain: Vec<CertificateDer<'static>>,
         signer: Arc<dyn Signer>,
     ) -> Result<Self, CredentialError> {
-        let kind = leaf_kind(&chain)?;
-        if signer.kind() != kind {
-            return Err(CredentialError::KeyMismatch);
+        let position = signer.public_key_spki().map(|spki| {
+            let has_key = |certificate: &CertificateDer<'_>| {
+                tercel_pki::subject_public_key_info(certificate).is_ok_and(|own| own == spki)
+            };
+            chain.iter().position(has_key)
+        });
+        if let Some(Some(position @ 1..)) = position {
+            return Err(CredentialError::LeafNotFirst(position.saturating_add(1)));
         }
-        if let (Some(spki), Some(leaf)) = (signer.public_key_spki(), chain.first()) {
-            let leaf_spki = tercel_pki::subject_public_key_info(leaf)
-                .map_err(|_| CredentialError::BadCertificate)?;
-            if spki != leaf_spki {
-                return Err(CredentialError::KeyMismatch);
-            }
+        let kind = leaf_kind(&chain)?;
+        if signer.kind() != kind || position == Some(None) {
+            return Err(CredentialError::KeyMismatch);
         }
         Self::build(chain, Key::Here(signer), kind)
     }
@@ -187,8 +194,12 @@ impl Credential {
         key: Key,
         kind: KeyKind,
     ) -> Result<Self, CredentialError> {
-        let leaf = chain.first().ok_or(CredentialError::EmptyChain)?;
+        let (leaf, issuers) = chain.split_first().ok_or(CredentialError::EmptyChain)?;
         let names = tercel_pki::dns_names(leaf).map_err(|_| CredentialError::BadCertificate)?;
+        let is_bad = |issuer: &CertificateDer<'_>| tercel_pki::issuer(issuer).is_err();
+        if let Some(bad) = issuers.iter().position(is_bad) {
+            return Err(CredentialError::BadIssuer(bad.saturating_add(2)));
+        }
         let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
         Ok(Self::assemble(chain, None, key, kind, names))
     }
@@ -346,9 +357,11 @@ impl Credential {
     }
 
     /// Returns whether the leaf is valid for this host name, exactly or with a wildcard as leftmost
-    /// label. Always true for a raw public key, which contains no name. RFC 6125 6.4
+    /// label. A final dot of the name is ignored. Always true for a raw public key, which contains
+    /// no name. RFC 6125 6.4
     #[must_use]
     pub fn covers(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
         self.raw_key.is_some()
             || self.names.iter().any(|name| match name.strip_prefix("*.") {
                 None => name.eq_ignore_ascii_case(host),
@@ -383,12 +396,14 @@ impl Clone for Credential {
 
 debug_fields!(Credential: kind, names);
 
+/// The kind of the leaf's key, with which this side could sign a handshake.
 fn leaf_kind(chain: &[CertificateDer<'_>]) -> Result<KeyKind, CredentialError> {
-    if chain.is_empty() {
-        return Err(CredentialError::EmptyChain);
-    }
-    let key =
-        tercel_pki::end_entity_public_key(chain).map_err(|_| CredentialError::BadCertificate)?;
+    let leaf = chain.first().ok_or(CredentialError::EmptyChain)?;
+    let key = tercel_pki::end_entity_public_key(chain).map_err(|reason| match reason {
+        _ if tercel_pki::has_malformed_validity(leaf) => CredentialError::BadValidity,
+        RefusalReason::BadEncoding => CredentialError::BadCertificate,
+        reason => CredentialError::UnusableCertificate(reason),
+    })?;
     Ok(key.kind())
 }
 

@@ -20,8 +20,16 @@ pub trait SelectCredential: Send + Sync {
     /// Selects a credential that matches the request.
     ///
     /// `None` if no credential matches: a client then sends an empty Certificate, and a server
-    /// refuses the client.
+    /// refuses the client with `handshake_failure`, or as [`Self::is_unknown_name`] says.
     fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>>;
+
+    /// Server: returns whether [`Self::select_credential`] returned `None` because the requested
+    /// server name is unknown. The client is then refused with `unrecognized_name`. RFC 6066 3
+    ///
+    /// By default, the reason is another one.
+    fn is_unknown_name(&self, _request: &CredentialRequest<'_>) -> bool {
+        false
+    }
 }
 
 /// The requirements on a credential, from a ClientHello or CertificateRequest.

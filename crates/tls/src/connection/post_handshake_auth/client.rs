@@ -195,8 +195,8 @@ pub(crate) struct UnfinishedAnswer {
 /// The state of a client that offered post-handshake authentication.
 pub(crate) struct ReceivedRequests {
     context: Box<HandshakeContext<ClientConfig>>,
-    /// Digests of the `certificate_request_context` values of the latest requests.
-    used: VecDeque<Digest>,
+    /// Digests of the `certificate_request_context` values of all requests.
+    used: Vec<Digest>,
     unanswered: UnansweredRef,
     /// Requests that the caller has not received yet.
     requests: VecDeque<CertificateRequested>,
@@ -206,7 +206,7 @@ impl ReceivedRequests {
     pub(crate) fn new(context: Box<HandshakeContext<ClientConfig>>) -> Self {
         Self {
             context,
-            used: VecDeque::new(),
+            used: Vec::new(),
             unanswered: UnansweredRef::default(),
             requests: VecDeque::new(),
         }
@@ -223,7 +223,9 @@ impl ReceivedRequests {
             return Err(PeerError::MissingServerExtension.into());
         }
         // One of the references belongs to `self`.
-        if Arc::strong_count(&self.unanswered) > limits::MAX_CERTIFICATE_REQUESTS {
+        if Arc::strong_count(&self.unanswered) > limits::MAX_CERTIFICATE_REQUESTS
+            || self.used.len() >= limits::MAX_CERTIFICATE_REQUESTS_IN_ALL
+        {
             return Err(PeerError::TooManyCertificateRequests.into());
         }
         // The context of a request has to be unique in a connection. RFC 9846 4.4.2
@@ -231,10 +233,7 @@ impl ReceivedRequests {
         if self.used.contains(&digest) {
             return Err(PeerError::WrongCertificateContext.into());
         }
-        if self.used.len() >= limits::MAX_REMEMBERED_CONTEXTS {
-            self.used.pop_front();
-        }
-        self.used.push_back(digest);
+        self.used.push(digest);
         let mut context = HandshakeContext::clone(&self.context);
         context.transcript.update(message);
         let unanswered = Arc::clone(&self.unanswered);

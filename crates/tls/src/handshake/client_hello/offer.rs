@@ -12,6 +12,7 @@ use tercel_crypto::{HashAlgorithm, KeyExchange};
 use tercel_wire::{ClientHello, ExtensionBlock, HandshakeMessage, NamedGroup, ProtocolVersion};
 
 use super::offered_key::OfferedKey;
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::ech::client::ClientEch;
@@ -23,7 +24,6 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::tls13::EarlySecret;
 use crate::psk::PreSharedKey;
 use crate::resumption::session::Session;
-use crate::resumption::session::client_store::ClientSessionKey;
 use shares::{MAX_INLINE_SHARES, NO_SHARE, first_groups};
 
 /// A client's offer: the ClientHello, and the private values that belong to it.
@@ -35,7 +35,7 @@ pub(crate) struct Offer {
     transcript: Option<Box<Transcript>>,
     pub(crate) random: [u8; 32],
     pub(crate) session_id: ShortList<u8, 32>,
-    pub(crate) store_key: ClientSessionKey,
+    pub(crate) server: ServerIdentity,
     /// The session that is offered for resumption.
     pub(crate) session: Option<OfferedSession>,
     /// The external keys that are offered, after a TLS 1.3 session.
@@ -76,7 +76,7 @@ impl OfferedSession {
 impl Offer {
     pub(crate) fn new(
         config: &ClientConfig,
-        store_key: ClientSessionKey,
+        server: ServerIdentity,
         session: Option<Box<Session>>,
         ech: ClientEch,
     ) -> Result<Self, Error> {
@@ -109,7 +109,7 @@ impl Offer {
             transcript: None,
             random: *random,
             session_id: ShortList::joined(0, &[session_id]),
-            store_key,
+            server,
             session: session.map(OfferedSession::new),
             pre_shared_keys,
             early_data: false,

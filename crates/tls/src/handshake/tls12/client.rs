@@ -18,6 +18,7 @@ use super::{certificate_messages, finished, key_exchange};
 use crate::auth::certificate_expectations::timestamp_list;
 use crate::auth::certificate_verify::verify_signature;
 use crate::auth::credential::Credential;
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::connection::info::{ConnectionInfo, Ech};
 use crate::error::{Error, PeerError};
@@ -38,7 +39,6 @@ use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms};
 use crate::keys::{scheme, suite};
 use crate::record::joiner::Message;
 use crate::resumption::session::Session;
-use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 
 /// Performs the handshake from a ServerHello that selected TLS 1.2.
@@ -67,11 +67,12 @@ pub(crate) fn full_handshake(
     parameters: FullHandshakeParameters,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
-        let (mut server, key) = client.receive_certificate(parameters.timestamps).await?;
-        let message = client.receive_certificate_status(parameters.status, &mut server).await?;
+        let (mut certificate, key) = client.receive_certificate(parameters.timestamps).await?;
+        let message =
+            client.receive_certificate_status(parameters.status, &mut certificate).await?;
         let agreement = client.receive_server_key_exchange(message, key)?;
         let request = client.receive_request_and_done().await?;
-        client.verify_certificate(&server).await?;
+        client.verify_certificate(&certificate).await?;
         let credential = match &request {
             Some(request) => client.send_certificate(request).await?,
             None => None,
@@ -83,7 +84,7 @@ pub(crate) fn full_handshake(
         let read_keys = client.send_finished(&main)?;
         let ticket = client.receive_session_ticket().await?;
         client.receive_finished(read_keys, &main).await?;
-        client.complete(&main, server, &parameters.session_id, ticket)
+        client.complete(&main, certificate, &parameters.session_id, ticket)
     }
 }
 
@@ -108,8 +109,7 @@ pub(crate) fn abbreviated_handshake(
 pub(crate) struct Client {
     flow: Flow,
     config: Arc<ClientConfig>,
-    /// The server's name and port, under which sessions are stored.
-    store_key: ClientSessionKey,
+    server: ServerIdentity,
     suite: &'static Suite,
     randoms: Randoms,
     transcript: Transcript,
@@ -188,7 +188,7 @@ impl Client {
             limits: limits(&config, hello),
             flow,
             config,
-            store_key: offer.store_key,
+            server: offer.server,
             suite,
             randoms: Randoms { client: offer.random, server: *hello.random },
             transcript,
@@ -291,10 +291,10 @@ impl Client {
     }
 
     /// Verifies the server's certificate with the verifier of the configuration. RFC 5246 7.4.2
-    async fn verify_certificate(&mut self, server: &PeerCertificate) -> Result<(), Error> {
-        let Self { flow, config, store_key, .. } = self;
-        let now = config.common.clock.now();
-        identity::verify(flow, &config.verifier, server, Some(&store_key.server_name), now).await
+    async fn verify_certificate(&mut self, certificate: &PeerCertificate) -> Result<(), Error> {
+        let Self { flow, config, server, .. } = self;
+        let (name, now) = (server.handshake_name(), config.common.clock.now());
+        identity::verify(flow, &config.verifier, certificate, Some(name), now).await
     }
 
     /// Answers the CertificateRequest with a suitable credential or, if there is none, with an
@@ -372,17 +372,17 @@ impl Client {
     fn complete(
         mut self,
         main: &MainSecret12,
-        server: PeerCertificate,
+        certificate: PeerCertificate,
         session_id: &[u8],
         ticket: Option<Ticket>,
     ) -> Outcome {
         self.flow.check_ech(&mut self.info)?;
-        self.info.set_peer(server);
+        self.info.set_peer(certificate);
         let session = self.new_session(main, session_id, ticket);
-        let Self { mut flow, config, store_key, info, randoms, .. } = self;
+        let Self { mut flow, config, server, info, randoms, .. } = self;
         let exporter = exporter(main, &randoms, &info);
         flow.connect(Established::tls12(info, exporter, &config.common))?;
-        client_session::store_session(&mut flow, &config, &store_key, session)?;
+        client_session::store_session(&mut flow, &config, &server, session)?;
         Ok(Completion::Done)
     }
 
@@ -394,9 +394,9 @@ impl Client {
         id: &[u8],
         ticket: Option<Ticket>,
     ) -> Option<Box<Session>> {
-        let Self { config, store_key, suite, info, .. } = self;
+        let Self { config, server, suite, info, .. } = self;
         config.resumption.store.as_ref()?;
-        let mut session = Box::new(client_session::template(config, store_key, info, suite, None));
+        let mut session = Box::new(client_session::template(config, server, info, suite, None));
         session.secret = Secret::new(main.as_bytes());
         if let Some(ticket) = ticket {
             return client_session::with_ticket(config, session, ticket);
@@ -414,7 +414,7 @@ impl Client {
 
     /// Creates the connection, and stores the session again, with a new ticket if there is one.
     fn complete_resumed(self, mut session: Box<Session>, ticket: Option<Ticket>) -> Outcome {
-        let Self { mut flow, config, store_key, mut info, randoms, limits, .. } = self;
+        let Self { mut flow, config, server, mut info, randoms, limits, .. } = self;
         flow.execute(limits)?;
         let exporter = exporter(session.main_secret(), &randoms, &info);
         info.restore(&session);
@@ -425,7 +425,7 @@ impl Client {
             None => Some(session),
         };
         flow.connect(Established::tls12(info, exporter, &config.common))?;
-        client_session::store_session(&mut flow, &config, &store_key, session)?;
+        client_session::store_session(&mut flow, &config, &server, session)?;
         Ok(Completion::Done)
     }
 }

@@ -8,6 +8,7 @@ use crate::handshake::runtime::flow::Flow;
 use crate::handshake::transcript::Transcript;
 use crate::keys::direction::Keys;
 use crate::keys::tls12::{KeyBlock, MainSecret12, Randoms, VERIFY_DATA, VerifyData};
+use crate::record::joiner::Message;
 
 /// Derives the keys of an abbreviated handshake, and the contents of both Finished messages, the
 /// server's first. The server's Finished covers the messages so far. The client's Finished also
@@ -58,15 +59,26 @@ pub(super) async fn receive(
     verify_data: &VerifyData,
     transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
+    let message = receive_message(flow, keys).await?;
+    check(&message, verify_data)?;
+    if let Some(transcript) = transcript {
+        transcript.add(message.bytes());
+    }
+    Ok(())
+}
+
+/// Receives ChangeCipherSpec, and Finished under the new keys, whose content is not checked.
+pub(super) async fn receive_message(flow: &mut Flow, keys: Keys) -> Result<Message, Error> {
     flow.read_change_cipher_spec().await;
     flow.install_read(keys)?;
-    let message = flow.read_expected(HandshakeType::FINISHED).await?;
+    flow.read_expected(HandshakeType::FINISHED).await
+}
+
+/// Checks the content of the peer's Finished. RFC 5246 7.4.9
+pub(super) fn check(message: &Message, verify_data: &VerifyData) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
         return Err(PeerError::wrong_finished(finished.verify_data.len(), VERIFY_DATA).into());
-    }
-    if let Some(transcript) = transcript {
-        transcript.add(message.bytes());
     }
     Ok(())
 }

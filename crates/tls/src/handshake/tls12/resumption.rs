@@ -126,7 +126,9 @@ impl SessionWithId {
     pub(super) fn store(self, flow: &mut Flow, config: &ServerConfig) -> Result<(), Error> {
         let Self { id, session } = self;
         let value = session.as_ref().map(ServerSession::inner);
-        resumption_rules::invalidate_on_alert(flow, config, value, &id)?;
+        if let Some(stored) = resumption_rules::stored_session(config, value, &id) {
+            flow.invalidate_on_alert(stored)?;
+        }
         // A store that is only for session IDs limits the number of sessions and not their size, so
         // large sessions are not stored there.
         let too_large = config.resumption.only_session_ids

@@ -284,7 +284,7 @@ impl<'a> Client<'a> {
             authentication_messages::receive(flow, transcript, &certificate, expectations).await?;
         let ReceivedCertificate { certificate, scheme } =
             received.ok_or(PeerError::EmptyCertificate)?;
-        let (name, now) = (&offer.store_key.server_name, config.common.clock.now());
+        let (name, now) = (offer.server.handshake_name(), config.common.clock.now());
         identity::verify(flow, &config.verifier, &certificate, Some(name), now).await?;
         info.peer_signature_scheme = Some(scheme);
         info.set_peer(certificate);
@@ -366,7 +366,7 @@ impl<'a> Client<'a> {
         let secret = || main.resumption_secret(&transcript.digest());
         let mut tickets = client_session::ticket_handler(
             config,
-            &offer.store_key,
+            &offer.server,
             &info,
             suite,
             authenticated,

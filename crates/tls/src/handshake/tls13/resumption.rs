@@ -16,7 +16,7 @@ use crate::connection::info::{ConnectionInfo, EarlyDataRejection};
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::question::{AdmitEarlyDataQuestion, AnswerValue, Question};
-use crate::handshake::resumption_rules::{FoundSession, SessionId};
+use crate::handshake::resumption_rules::SessionId;
 use crate::handshake::runtime::flow::{Flow, wrong_answer};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{negotiate, resumption_rules};
@@ -67,12 +67,13 @@ pub(crate) async fn accept(
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
         let found = resumption_rules::find(flow, config, identity.identity, true).await?;
-        let Some(FoundSession { session, is_stored, now, .. }) = found else { continue };
+        let Some(found) = found else { continue };
+        let (session, now) = (&found.session, found.now);
         let name = hello.host_name();
         let version = ProtocolVersion::TLS1_3;
         // The hash of the key must be that of the cipher suite. RFC 9846 4.3.11
         if session.suite.hash != suite.hash
-            || !resumption_rules::is_resumable(&session, config, version, name, credential, now)
+            || !resumption_rules::is_resumable(session, config, version, name, credential, now)
         {
             continue;
         }
@@ -80,14 +81,14 @@ pub(crate) async fn accept(
         let early = check_binder(suite, psk, transcript, partial, binder)?;
         // The session is claimed only after the check of the binder: only a client that has the key
         // may use up the session or cause a verification.
-        if (is_stored && !resumption_rules::claim(config, identity.identity))
-            || !resumption_rules::verify_resumed_client(flow, config, &session).await?
+        if !resumption_rules::claim(flow, config, &found, identity.identity).await?
+            || !resumption_rules::verify_resumed_client(flow, config, session).await?
         {
             continue;
         }
         let now = config.common.clock.now();
-        let age_skew = age_skew(&session, identity.obfuscated_ticket_age, now);
-        return Ok(Some(AcceptedPsk { index, early, session: Some(session), age_skew }));
+        let age_skew = age_skew(session, identity.obfuscated_ticket_age, now);
+        return Ok(Some(AcceptedPsk { index, early, session: Some(found.session), age_skew }));
     }
     Ok(None)
 }
@@ -164,6 +165,11 @@ impl AcceptedPsk {
         if age_skew.unsigned_abs() > window {
             return Ok(Err(EarlyDataRejection::NotFresh));
         }
+        // Only the guard under which the ticket was issued knows whether another server with the
+        // same tickets has admitted this early data. RFC 9846 8.1, 8.2
+        if session.replay_guard.as_deref() != config.resumption.replay_guard_id().as_ref() {
+            return Ok(Err(EarlyDataRejection::NotAdmitted));
+        }
         // The guard remembers the binder, which identifies the ClientHello. RFC 9846 8.2
         let is_admitted = match guard {
             Policy::Here(guard) => guard.admit_early_data(binder.0, now),
@@ -235,6 +241,8 @@ pub(crate) fn send_tickets(
     template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
         if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
+    template.replay_guard =
+        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None }.map(Box::new);
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;

@@ -1,7 +1,7 @@
 //! The client's memory store: order of sessions, single use, limits, saving and restoring.
 
-use pki_types::ServerName;
 use tercel_crypto::Secret;
+use tercel_pki::ServerName;
 use tercel_wire::CipherSuite;
 
 use super::*;
@@ -40,6 +40,41 @@ fn the_newest_session_is_taken_first_and_each_once() {
         *ClientMemoryStore::default().to_bytes(),
         "an empty server is saved"
     );
+}
+
+/// A server decides about the length of its chain and tickets, and may have any number of names.
+#[test]
+fn the_bytes_of_all_sessions_are_limited() {
+    let store = ClientMemoryStore::default();
+    let name = |number: u32| ServerName::try_from(format!("{number}.example")).unwrap();
+    let key = |number| ClientSessionKey::new(name(number), None, [7; 32]);
+    for number in 0..256 {
+        for _ in 0..4 {
+            store.put(&key(number), vec![7; 96 << 10], at(100));
+        }
+    }
+    let saved = store.to_bytes().len();
+    assert!((7 << 20..=8 << 20).contains(&saved), "{saved} bytes");
+    assert!(store.take(&key(255), at(1)).is_some() && store.take(&key(0), at(1)).is_none());
+    // Ordinary sessions of as many servers fit, also after those.
+    for number in 1000..1256 {
+        for _ in 0..4 {
+            store.put(&key(number), vec![7; 7 << 10], at(100));
+        }
+    }
+    for number in 1000..1256 {
+        let taken = (0..5).map_while(|_| store.take(&key(number), at(1))).count();
+        assert_eq!(taken, 4, "{number}");
+    }
+    // One server alone stays within the limit, and keeps its newest session.
+    let store = ClientMemoryStore::new(1, 4);
+    for session in 0..9 {
+        store.put(&key(0), vec![session; 96 << 10], at(100));
+    }
+    assert!(store.to_bytes().len() <= 256 << 10);
+    assert_eq!(store.take(&key(0), at(1)).unwrap()[0], 8);
+    assert_eq!(store.take(&key(0), at(1)).unwrap()[0], 7);
+    assert_eq!(store.take(&key(0), at(1)), None);
 }
 
 #[test]

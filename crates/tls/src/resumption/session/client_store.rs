@@ -3,7 +3,8 @@
 use core::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
+use tercel_pki::ServerName;
 use tercel_wire::{Reader, Writer};
 use zeroize::Zeroizing;
 
@@ -67,7 +68,7 @@ pub trait ClientSessionStore: Send + Sync {
 /// connection that created a session and in the connection that resumes it.
 #[derive(Clone, Debug, Eq)]
 pub struct ClientSessionKey {
-    pub(crate) server_name: ServerName<'static>,
+    server_name: ServerName<'static>,
     port: Option<u16>,
     configuration: [u8; 32],
 }
@@ -167,9 +168,9 @@ impl Hash for ClientSessionKey {
                     state.write(lower.get(..part.len()).unwrap_or_default());
                 }
             }
-            other => {
+            ServerName::IpAddress(address) => {
                 state.write_u64(u64::from(port) ^ configuration);
-                other.hash(state);
+                address.hash(state);
             }
         }
     }

@@ -24,6 +24,7 @@ fn sessions() -> [Session; 2] {
         lifetime: u32::MAX,
         age_add: 5,
         max_early_data: 6,
+        replay_guard: Some(Box::new([9; 16])),
         group: Some(NamedGroup::X25519),
         peer_signature_scheme: Some(SignatureScheme::ED25519),
         server_name: Some("server.example".to_owned()),

@@ -11,7 +11,7 @@ use tercel_crypto::{
     AeadAlgorithm, CryptoError, RandomNonceKey, Secret, fill_random, has_fast_aes,
 };
 
-use super::sealing::{NONCE, SealingKey, TicketAead};
+use super::sealing::{SealingKey, TicketAead};
 use super::swap::Swap;
 use super::{TicketSealer, sealing};
 use crate::record::limits;
@@ -20,9 +20,9 @@ use crate::record::limits;
 /// default six hours, and opens them for a further period.
 ///
 /// After a fork, the child process generates its own key before it seals a ticket, and still opens
-/// tickets that the parent sealed before. A fork is detected by a change of the process ID. Copies
-/// of a process that keep the ID are not detected: a snapshot of a machine that is started twice,
-/// or the first process of a container that forks into another container.
+/// tickets that the parent sealed before. A fork is detected by a change of the process ID. A child
+/// that keeps the ID, such as the first process of another container, shares the parent's key until
+/// the next rotation. Nonces do not repeat in this case either, because they are random.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -183,17 +183,14 @@ struct Key {
 
 impl Key {
     fn draw(created: u64, process: u32, limit: u64) -> Result<Self, CryptoError> {
-        let drawn = Secret::try_with(NAME + KEY + NONCE, fill_random)?;
+        let drawn = Secret::try_with(NAME + KEY, fill_random)?;
         let mut name = [0; NAME];
-        let mut start = [0; NONCE];
-        let (first, rest) = drawn.as_bytes().split_at_checked(NAME).ok_or(CryptoError::Internal)?;
-        let (key, last) = rest.split_at_checked(KEY).ok_or(CryptoError::Internal)?;
+        let (first, key) = drawn.as_bytes().split_at_checked(NAME).ok_or(CryptoError::Internal)?;
         name.copy_from_slice(first);
-        start.copy_from_slice(last);
         let algorithm =
             if has_fast_aes() { AeadAlgorithm::Aes256Gcm } else { AeadAlgorithm::ChaCha20Poly1305 };
         let key = TicketAead::new(algorithm, key)?;
-        Ok(Self { name, sealing: SealingKey::new(key, start, process, limit), created })
+        Ok(Self { name, sealing: SealingKey::new(key, process, limit), created })
     }
 
     /// Returns the age in seconds. It is 0 if the key was generated later than `now`.

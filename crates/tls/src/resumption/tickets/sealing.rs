@@ -1,18 +1,19 @@
 //! Encryption of tickets under one key.
 //!
-//! Nonces are counted, so they never repeat under a key and need no randomness for each ticket. The
-//! exception is the feature `fips`: the FIPS module draws a nonce for each ticket.
+//! The nonce of each ticket is random. A fork that keeps its process ID, such as that of a
+//! container's first process, would duplicate a counter together with the key. The random generator
+//! detects such a fork, too. With the feature `fips`, the FIPS module draws the nonces.
 
-use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, RandomNonceKey, wipe};
+use tercel_crypto::{AeadAlgorithm, AeadKey, CryptoError, RandomNonceKey, fill_random, wipe};
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The AEAD key of tickets. The variants are two layouts of tickets, of equal length.
 pub(super) enum TicketAead {
     /// The nonce, then ciphertext and tag.
-    CountedNonces(AeadKey),
+    NonceFirst(AeadKey),
     /// Ciphertext and tag, then the nonce.
-    RandomNonces(RandomNonceKey),
+    NonceLast(RandomNonceKey),
 }
 
 impl TicketAead {
@@ -20,9 +21,9 @@ impl TicketAead {
     /// another.
     pub(super) fn new(algorithm: AeadAlgorithm, key: &[u8]) -> Result<Self, CryptoError> {
         if RandomNonceKey::IS_REQUIRED {
-            return RandomNonceKey::new(key).map(Self::RandomNonces);
+            return RandomNonceKey::new(key).map(Self::NonceLast);
         }
-        AeadKey::new(algorithm, key).map(Self::CountedNonces)
+        AeadKey::new(algorithm, key).map(Self::NonceFirst)
     }
 
     /// Decrypts `sealed`, which consists of ciphertext, tag and nonce. `format` identifies the
@@ -30,13 +31,13 @@ impl TicketAead {
     /// ticket of another.
     pub(super) fn open(&self, format: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
         let (session, length) = match self {
-            Self::CountedNonces(key) => {
+            Self::NonceFirst(key) => {
                 let (nonce, sealed) = sealed.split_first_chunk()?;
                 let mut session = sealed.to_vec();
                 let length = key.open_in_place(nonce, format, &mut session);
                 (session, length)
             }
-            Self::RandomNonces(key) => {
+            Self::NonceLast(key) => {
                 let mut session = sealed.to_vec();
                 let length = key.open_in_place(format, &mut session);
                 (session, length)
@@ -52,21 +53,15 @@ impl TicketAead {
 pub(super) struct SealingKey {
     key: TicketAead,
     process: u32,
-    /// The nonces: `prefix`, then a counter that begins at `start`. Each nonce is returned once.
-    prefix: [u8; 4],
-    start: u64,
     used: Counter,
     limit: u64,
 }
 
 impl SealingKey {
-    /// Creates a key with which only `process` may seal: after a fork, parent and child would use
-    /// the same nonces. `start` must be random; it hides the number of earlier tickets from
-    /// clients.
-    pub(super) fn new(key: TicketAead, start: [u8; NONCE], process: u32, limit: u64) -> Self {
-        let [a, b, c, d, count @ ..] = start;
-        let (prefix, start) = ([a, b, c, d], u64::from_be_bytes(count));
-        Self { key, process, prefix, start, used: Counter(AtomicU64::new(0)), limit }
+    /// Creates a key with which only `process` may seal, so that the limit holds for each key and
+    /// not for each process after a fork.
+    pub(super) fn new(key: TicketAead, process: u32, limit: u64) -> Self {
+        Self { key, process, used: Counter(AtomicU64::new(0)), limit }
     }
 
     /// Whether this process may seal another ticket.
@@ -74,15 +69,17 @@ impl SealingKey {
         self.process == process && self.used.0.load(Ordering::Relaxed) < self.limit
     }
 
-    /// Creates a ticket with `header` in plaintext and `session` encrypted. Returns `None` if no
-    /// nonce is left.
+    /// Creates a ticket with `header` in plaintext and `session` encrypted. Returns `None` if the
+    /// limit is reached, or if the random generator fails.
     pub(super) fn seal(&self, header: &[u8], format: &[u8], session: &[u8]) -> Option<Vec<u8>> {
         let length = sealed_length(header, session)?;
-        let nonce = self.next_nonce()?;
+        self.count_ticket()?;
+        let mut nonce = [0; NONCE];
         // The session is sealed in place, since copying it costs less than zeroing a buffer.
         let mut ticket = Vec::with_capacity(length);
         ticket.extend_from_slice(header);
-        if let TicketAead::CountedNonces(_) = &self.key {
+        if let TicketAead::NonceFirst(_) = &self.key {
+            fill_random(&mut nonce).ok()?;
             ticket.extend_from_slice(&nonce);
         }
         let start = ticket.len();
@@ -90,10 +87,10 @@ impl SealingKey {
         ticket.resize(length, 0);
         let sealed = ticket.get_mut(start..)?;
         let result = match &self.key {
-            TicketAead::CountedNonces(key) => {
+            TicketAead::NonceFirst(key) => {
                 key.seal_in_place(&nonce, format, sealed, session.len(), &[])
             }
-            TicketAead::RandomNonces(key) => key.seal_in_place(format, sealed, session.len()),
+            TicketAead::NonceLast(key) => key.seal_in_place(format, sealed, session.len()),
         };
         if result.is_err() {
             wipe(sealed);
@@ -102,16 +99,11 @@ impl SealingKey {
         Some(ticket)
     }
 
-    fn next_nonce(&self) -> Option<[u8; NONCE]> {
-        // `Relaxed` suffices, since the number only has to be unique. It cannot wrap: an exhausted
-        // key is replaced, and counting to 2^64 would take centuries.
-        let used = self.used.0.fetch_add(1, Ordering::Relaxed);
-        if used >= self.limit {
-            return None;
-        }
-        let [a, b, c, d] = self.prefix;
-        let [e, f, g, h, i, j, k, l] = self.start.wrapping_add(used).to_be_bytes();
-        Some([a, b, c, d, e, f, g, h, i, j, k, l])
+    /// Counts a ticket. Returns `None` if the key has sealed as many as it may.
+    fn count_ticket(&self) -> Option<()> {
+        // `Relaxed` suffices, since nothing else depends on the number. The number cannot wrap: an
+        // exhausted key is replaced, and counting to 2^64 would take centuries.
+        (self.used.0.fetch_add(1, Ordering::Relaxed) < self.limit).then_some(())
     }
 
     /// See [`TicketAead::open`].
@@ -140,8 +132,9 @@ fn sealed_length(header: &[u8], session: &[u8]) -> Option<usize> {
 #[repr(align(64))]
 struct Counter(AtomicU64);
 
-/// The number of tickets that a key may seal. If each ticket has 64 blocks, the advantage of a
-/// forger or distinguisher is at most 2^-53.
+/// The number of tickets that a key may seal, as SP 800-38D 8.3 permits for random nonces: two
+/// tickets have the same nonce with a probability of at most 2^-33. If each ticket has 64 blocks,
+/// the advantage of a forger or distinguisher is at most 2^-53.
 pub(super) const MAX_SEALS: u64 = 1 << 32;
 
 pub(super) const NONCE: usize = AeadAlgorithm::NONCE_LEN;
@@ -158,31 +151,31 @@ mod tests {
 
     fn key(limit: u64) -> SealingKey {
         let key = AeadKey::new(AeadAlgorithm::Aes256Gcm, &[7; 32]).unwrap();
-        SealingKey::new(TicketAead::CountedNonces(key), [0xff; NONCE], 1, limit)
+        SealingKey::new(TicketAead::NonceFirst(key), 1, limit)
     }
 
-    fn random_nonce_key(limit: u64) -> SealingKey {
+    fn nonce_last_key(limit: u64) -> SealingKey {
         let key = RandomNonceKey::new(&[7; 32]).unwrap();
-        SealingKey::new(TicketAead::RandomNonces(key), [0xff; NONCE], 1, limit)
+        SealingKey::new(TicketAead::NonceLast(key), 1, limit)
     }
 
     #[test]
     fn tickets_of_the_two_layouts_refuse_each_other() {
-        let (counted, random) = (key(9), random_nonce_key(9));
+        let (first, last) = (key(9), nonce_last_key(9));
         for session in [&b""[..], b"session", &[1; 300]] {
-            let [one, other] = [&counted, &random].map(|key| key.seal(b"hd", b"f", session));
+            let [one, other] = [&first, &last].map(|key| key.seal(b"hd", b"f", session));
             let (one, other) = (one.unwrap(), other.unwrap());
             assert_eq!(one.len(), other.len());
-            assert_eq!(counted.open(b"f", &one[2..]).unwrap(), session);
-            assert_eq!(random.open(b"f", &other[2..]).unwrap(), session);
-            assert_eq!(counted.open(b"f", &other[2..]), None);
-            assert_eq!(random.open(b"f", &one[2..]), None);
+            assert_eq!(first.open(b"f", &one[2..]).unwrap(), session);
+            assert_eq!(last.open(b"f", &other[2..]).unwrap(), session);
+            assert_eq!(first.open(b"f", &other[2..]), None);
+            assert_eq!(last.open(b"f", &one[2..]), None);
         }
     }
 
     #[test]
-    fn random_nonces_differ_and_are_limited() {
-        let key = random_nonce_key(2);
+    fn nonces_of_the_fips_module_differ_and_are_limited() {
+        let key = nonce_last_key(2);
         let [one, other] = [(); 2].map(|()| key.seal(b"hd", b"f", b"session").unwrap());
         assert_ne!(one[one.len() - NONCE..], other[other.len() - NONCE..]);
         assert_ne!(one[2..9], other[2..9]);
@@ -200,13 +193,13 @@ mod tests {
         *ticket[2..].first_chunk().unwrap()
     }
 
+    /// A fork that keeps its process ID leaves two copies of a key.
     #[test]
-    fn nonces_never_repeat_also_when_the_counter_wraps() {
-        let key = key(3);
-        let tickets: HashSet<_> =
-            (0..3).map(|_| nonce(&key.seal(b"hd", b"f", b"session").unwrap())).collect();
-        assert_eq!(tickets.len(), 3);
-        assert!(tickets.contains(&[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1]));
+    fn copies_of_a_key_do_not_repeat_nonces() {
+        let copies = [(); 2].map(|()| key(3));
+        let seal = |key: &SealingKey| nonce(&key.seal(b"hd", b"f", b"session").unwrap());
+        let nonces: HashSet<_> = copies.iter().flat_map(|key| [seal(key), seal(key)]).collect();
+        assert_eq!(nonces.len(), 4);
     }
 
     #[test]
@@ -244,6 +237,6 @@ mod tests {
         assert_eq!(key.seal(b"hd", b"f", &longest).unwrap().len(), 0xffff);
         assert_eq!(key.seal(b"hdr", b"f", &longest), None);
         assert!(fits(b"hd", &longest) && !fits(b"hdr", &longest));
-        assert!(key.may_seal(1), "the refusal used a nonce");
+        assert!(key.may_seal(1), "the refusal was counted");
     }
 }

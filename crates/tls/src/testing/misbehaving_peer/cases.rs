@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::HashAlgorithm;
+use tercel_pki::ServerName;
 use tercel_wire::{NamedGroup, ProtocolVersion};
 
 use super::scripted_peer::{Outcome, Outgoing, Script, ScriptedPeer};
 use crate::auth::credential::Credential;
+use crate::auth::server_identity::ServerIdentity;
 use crate::auth::verifier::AcceptAnyPeer;
 use crate::config::client::{ClientConfig, ClientConfigBuilder};
 use crate::config::client_auth::ClientAuth;
@@ -16,7 +18,6 @@ use crate::handshake::Handshake;
 use crate::handshake::task::Task;
 use crate::policy::Policy;
 use crate::psk::PreSharedKey;
-use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
 
 /// A kind of handshake, and the tested side.
@@ -71,11 +72,8 @@ impl Case {
         match self.tested {
             Side::Client => ScriptedPeer::new(Task::server(self.server()), script),
             Side::Server => {
-                let store_key = ClientSessionKey::new(name(), None, [0; 32]);
-                ScriptedPeer::new(
-                    Task::client(self.client(), store_key, Default::default()),
-                    script,
-                )
+                let identity = ServerIdentity::new(name(), None);
+                ScriptedPeer::new(Task::client(self.client(), identity, Default::default()), script)
             }
         }
     }

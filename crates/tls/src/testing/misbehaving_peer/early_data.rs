@@ -3,34 +3,39 @@
 //!
 //! A server can do this only if the ClientHello has both a session and an external key.
 
-use pki_types::{ServerName, UnixTime};
+use pki_types::UnixTime;
 use tercel_crypto::{HashAlgorithm, Secret};
+use tercel_pki::ServerName;
 use tercel_wire::{CipherSuite, ContentType, EncryptedExtensions, HandshakeMessage, HandshakeType};
 
 use super::scripted_peer::{Outgoing, ScriptedPeer};
+use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::error::PeerError;
 use crate::handshake::Handshake;
-use crate::handshake::client_session::context_digest;
+use crate::handshake::client_session::{context_digest, store_key};
 use crate::handshake::task::Task;
 use crate::keys::suite;
 use crate::psk::PreSharedKey;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
-use crate::resumption::session::client_store::ClientSessionKey;
 
 #[test]
 fn early_data_is_accepted_only_with_the_first_key() {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConfig::builder().pre_shared_keys([key()]).early_data(true).build().unwrap();
     let now = client.common.clock.now();
-    let store_key = ClientSessionKey::new(name.clone(), None, client.resumption.context_digest);
-    let session = Session { context_digest: context_digest(&client, &store_key), ..session(now) };
+    let identity = ServerIdentity::new(name.clone(), None);
+    let session = Session { context_digest: context_digest(&client, &identity), ..session(now) };
     let expires = session.expires();
     let store = client.resumption.store.as_ref().unwrap();
-    store.put_session(&store_key, ClientSession::new(Box::new(session)), expires);
+    store.put_session(
+        &store_key(&client, &identity),
+        ClientSession::new(Box::new(session)),
+        expires,
+    );
 
     let server = ServerConfig::builder().pre_shared_keys([key()]).build().unwrap();
     let script = |_, due: Outgoing| match due.kind() {

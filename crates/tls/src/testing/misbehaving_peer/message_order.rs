@@ -113,10 +113,8 @@ fn a_handshake_message_after_the_handshake_is_unexpected() {
                 (true, HandshakeType::NEW_SESSION_TICKET, Side::Client) => continue,
                 // A HelloRequest does not end the connection: see the test below.
                 (false, HandshakeType::HELLO_REQUEST, Side::Client) => continue,
-                // A well-formed ClientHello would be answered with a warning.
-                (false, HandshakeType::CLIENT_HELLO, Side::Server) => {
-                    AlertDescription::DECODE_ERROR
-                }
+                // Nor does a ClientHello, whose content is not read.
+                (false, HandshakeType::CLIENT_HELLO, Side::Server) => continue,
                 _ => AlertDescription::UNEXPECTED_MESSAGE,
             };
             let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());
@@ -178,6 +176,61 @@ fn renegotiation_is_refused_with_a_warning() {
         let alerts = answer(&mut peer, &mut connection);
         assert_eq!(alerts, [AlertDescription::UNEXPECTED_MESSAGE], "{case:?}");
         assert!(connection.sender.seal_to(b"more", &mut Vec::new()).is_err());
+    }
+}
+
+/// The rest of a refused ClientHello is discarded and not stored. RFC 5246 7.4.1.2
+#[test]
+fn renegotiation_is_refused_at_the_header_of_the_client_hello() {
+    for case in cases().filter(|case| !case.tls13() && case.tested == Side::Server) {
+        for cut in [1, 3, 4, 100, 16_384] {
+            let mut peer = case.peer(Box::new(|_, due| vec![due]));
+            let Outcome::Connected(mut connection) = peer.run(case.tested()) else {
+                panic!("{case:?} does not connect");
+            };
+            let mut received = ReceiveBuffer::new();
+            let mut receive = |connection: &mut Connection, kind, content: &[u8]| {
+                let mut out = Vec::new();
+                peer.write(&Outgoing::Sealed(kind, content.to_vec()), &mut out);
+                received.extend(&out);
+                match connection.receiver.open(&mut received) {
+                    Ok(Opened::Data(data)) => Ok(data.to_vec()),
+                    Ok(Opened::More) => Ok(Vec::new()),
+                    Ok(other) => panic!("{other:?}"),
+                    Err(error) => Err(error),
+                }
+            };
+            let is_refused = |connection: &mut Connection| {
+                let mut out = Vec::new();
+                connection.sender.control(&mut out).unwrap();
+                !out.is_empty()
+            };
+            let length = 60_000_usize;
+            let mut hello = vec![HandshakeType::CLIENT_HELLO.0, 0, 0xea, 0x60];
+            hello.resize(4 + length, 7);
+            let mut sent = 0;
+            for fragment in hello.chunks(cut).take(8) {
+                sent += fragment.len();
+                let opened = receive(&mut connection, ContentType::HANDSHAKE, fragment);
+                assert_eq!(opened, Ok(Vec::new()), "{case:?} {cut}");
+                let at_header = (4..4 + cut).contains(&sent);
+                assert_eq!(is_refused(&mut connection), at_header, "{case:?} {cut}: {sent}");
+                let stored = connection.receiver.stored_handshake_bytes();
+                assert!(stored < 4, "{stored} bytes are stored");
+            }
+            if cut == 100 {
+                // The message is incomplete. RFC 5246 6.2.1
+                let opened = receive(&mut connection, ContentType::APPLICATION_DATA, b"data");
+                assert_eq!(opened, Err(PeerError::InterruptedHandshakeMessage.into()));
+                continue;
+            }
+            for fragment in hello[sent..].chunks(16_384) {
+                let opened = receive(&mut connection, ContentType::HANDSHAKE, fragment);
+                assert_eq!((opened, is_refused(&mut connection)), (Ok(Vec::new()), false));
+            }
+            let opened = receive(&mut connection, ContentType::APPLICATION_DATA, b"data");
+            assert_eq!(opened, Ok(b"data".to_vec()), "{case:?} {cut}");
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use super::message_content::{
 };
 use super::scripted_peer::{Outcome, Outgoing, ScriptedPeer};
 use crate::auth::credential::Credential;
+use crate::auth::server_identity::ServerIdentity;
 use crate::auth::verifier::AcceptAnyPeer;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
@@ -200,9 +201,9 @@ fn a_client_without_a_protocol_in_common_is_refused() {
     for case in plain_cases(Side::Server) {
         let client = case.client_builder().alpn(&["h2"]).build().unwrap();
         let server = ServerConfig::builder().credential(credential()).alpn(&["http/1.1"]);
-        let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+        let identity = ServerIdentity::new(name(), None);
         let mut peer = ScriptedPeer::new(
-            Task::client(client, store_key, Default::default()),
+            Task::client(client, identity, Default::default()),
             Box::new(|_, due| vec![due]),
         );
         let outcome = peer.run(Handshake::server(server.build().unwrap()));
@@ -300,9 +301,9 @@ fn a_peer_without_the_extended_main_secret_is_refused_if_it_is_required() {
         })],
         _ => vec![due],
     };
-    let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+    let identity = ServerIdentity::new(name(), None);
     let mut peer = ScriptedPeer::new(
-        Task::client(case.client(), store_key, Default::default()),
+        Task::client(case.client(), identity, Default::default()),
         Box::new(script),
     );
     let outcome = peer.run(Handshake::server(server));

@@ -7,6 +7,7 @@ use tercel_wire::{ContentType, HandshakeType, ProtocolVersion};
 
 use super::cases::{credential, name};
 use super::scripted_peer::{Outcome, Outgoing, ScriptedPeer};
+use crate::auth::server_identity::ServerIdentity;
 use crate::auth::verifier::AcceptAnyPeer;
 use crate::config::client::ClientConfig;
 use crate::config::server::ServerConfig;
@@ -99,9 +100,9 @@ fn a_session_is_stored_only_after_a_complete_handshake() {
 
         *of_client.0.lock().unwrap() = 0;
         *of_server.0.lock().unwrap() = 0;
-        let store_key = ClientSessionKey::new(name(), None, [0; 32]);
+        let identity = ServerIdentity::new(name(), None);
         let mut peer = ScriptedPeer::new(
-            Task::client(client, store_key, Default::default()),
+            Task::client(client, identity, Default::default()),
             Box::new(finished(more)),
         );
         let outcome = peer.run(Handshake::server(server));

@@ -58,11 +58,24 @@ fn the_number_of_open_requests_is_limited() {
     // The test has dropped all requests, so the same number is allowed again.
     assert_eq!(ends.server_sends(&flood(8, 16)), Ok(Event::Requested));
     assert_eq!(ends.server_sends(&flood(16, 25)), bad(PeerError::TooManyCertificateRequests));
-    // The number of contexts is not limited, although only the last few are remembered.
+}
+
+/// Each request costs the client a signature, whenever it is answered. RFC 9846 4.7.2
+#[test]
+fn the_number_of_requests_in_all_is_limited() {
     let mut ends = Ends::new();
-    for context in 0..100 {
-        assert_eq!(ends.server_sends(&flood(context, context + 1)), Ok(Event::Requested));
+    for context in 0..64 {
+        assert_eq!(ends.server_sends(&request(&[context], &[SCHEME])), Ok(Event::Requested));
     }
+    let refused = ends.server_sends(&request(&[64], &[SCHEME]));
+    assert_eq!(refused, bad(PeerError::TooManyCertificateRequests));
+    // All contexts are remembered, so that none is accepted twice.
+    let mut ends = Ends::new();
+    for context in 0..63 {
+        assert_eq!(ends.server_sends(&request(&[context], &[SCHEME])), Ok(Event::Requested));
+    }
+    let refused = ends.server_sends(&request(&[0], &[SCHEME]));
+    assert_eq!(refused, bad(PeerError::WrongCertificateContext));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::pair::first_message;
 
 /// The body of the first ClientHello to this name.
 fn hello(config: &Arc<ClientConfig>, name: &str, offer: Offer) -> Vec<u8> {
-    let name = tercel::pki_types::ServerName::try_from(name.to_owned()).unwrap();
+    let name = tercel::ServerName::try_from(name.to_owned()).unwrap();
     let mut handshake = Handshake::client(Arc::clone(config), name).with_ech(offer);
     let mut out = Vec::new();
     let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut out).unwrap();

@@ -2,9 +2,8 @@
 //! RFC 9001 4.1.3
 
 use tercel::error::PeerError;
-use tercel::pki_types::ServerName;
 use tercel::quic::{Handshake, Level, Next, Version};
-use tercel::{Policy, Question};
+use tercel::{Policy, Question, ServerName};
 use tercel_wire::HandshakeType;
 
 use super::messages::message;

@@ -2,11 +2,10 @@
 
 use tercel::crypto::{HashAlgorithm, SigningKey};
 use tercel::error::{ConfigError, Misuse};
-use tercel::pki_types::ServerName;
 use tercel::psk::PreSharedKey;
 use tercel::quic::{Handshake, Level, Version};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
-use tercel::{ClientConfig, Credential, Error, Policy, Question, ServerConfig, Side};
+use tercel::{ClientConfig, Credential, Error, Policy, Question, ServerConfig, ServerName, Side};
 
 use super::pair::{OF_CLIENT, OF_SERVER, Pair, belong_together, check_keys, client, plain, server};
 use crate::fixtures::{self, Kind, NAME, credential, leaf, roots};

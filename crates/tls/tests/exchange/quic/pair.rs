@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use tercel::pki_types::ServerName;
 use tercel::quic::{Connection, DirectionKeys, Ended, Handshake, KeyUpdates, Keys, Level, Next};
 use tercel::quic::{PacketKey, Version};
 use tercel::{
-    Answer, ClientConfig, Question, ServerConfig, Side, client::ClientConfigBuilder,
+    Answer, ClientConfig, Question, ServerConfig, ServerName, Side, client::ClientConfigBuilder,
     server::ServerConfigBuilder,
 };
 

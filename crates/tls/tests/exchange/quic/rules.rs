@@ -1,10 +1,9 @@
 //! The rules of QUIC for TLS, each with the code that ends the connection. RFC 9001 4, 6, 8
 
 use tercel::error::PeerError;
-use tercel::pki_types::ServerName;
 use tercel::quic::{Ended, Handshake, Level, Next, Version};
 use tercel::wire::{ClientHello, ProtocolVersion};
-use tercel::{Error, Policy, ReceiveBuffer};
+use tercel::{Error, Policy, ReceiveBuffer, ServerName};
 use tercel_wire::{
     CompressionMethod, EncryptedExtensions, ExtensionType, HandshakeMessage, HandshakeType,
     NewSessionTicket, NewSessionTicketExtensions, ServerHello, ServerHelloExtensions,

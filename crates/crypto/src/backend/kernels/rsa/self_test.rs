@@ -13,6 +13,7 @@ use super::private::PrivateKey;
 use super::public::PublicKey;
 use super::raw_key::RawKey;
 use crate::backend::memory::fill_random;
+use crate::backend::self_tests::{Tested, note_failure};
 
 pub(super) type Bytes = [u8; MODULUS_LEN];
 
@@ -27,7 +28,13 @@ pub(in super::super) fn self_test() -> bool {
 /// Whether the private-key operation gives AWS-LC's result, too. The first call tests it.
 pub(super) fn private_self_test(instructions: Avx512) -> bool {
     let passes = || private_passes(|key, block| key.sign(instructions, block), instructions);
-    *PRIVATE_PASSES.get_or_init(|| catch_unwind(passes).unwrap_or(false))
+    *PRIVATE_PASSES.get_or_init(|| {
+        let passes = catch_unwind(passes).unwrap_or(false);
+        if !passes {
+            note_failure(Tested::Rsa2048);
+        }
+        passes
+    })
 }
 
 /// Whether the private-key operation was tested, and failed.

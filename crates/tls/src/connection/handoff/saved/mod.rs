@@ -29,7 +29,7 @@ use crate::config::common::Common;
 use crate::config::server::ServerConfig;
 use crate::connection::export::Exporter;
 use crate::connection::{Connection, receiver};
-use crate::error::{Error, InternalError};
+use crate::error::{Error, InternalError, Misuse};
 use crate::keys::suite;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::resumption::session::invalidation::StoredSession;
@@ -114,6 +114,9 @@ impl Connection {
             return Err(InternalError::Failed.into());
         }
         receiver.post_handshake.check_idle()?;
+        if receiver.post_handshake.joiner.is_discarding() {
+            return Err(Misuse::PartialMessage.into());
+        }
         sender.check_movable()?;
         let tickets =
             receiver.post_handshake.tickets.as_mut().and_then(|handler| tickets::to_bytes(handler));

@@ -73,7 +73,7 @@ impl Offer {
                 self.pre_shared_keys = Vec::new();
                 // The name was checked when the configuration was selected.
                 let name = outer.public_name.try_into().map_err(|_| InternalError::Internal)?;
-                self.store_key.server_name = name;
+                self.server.continue_under_outer_name(name);
             }
         }
         Ok(())

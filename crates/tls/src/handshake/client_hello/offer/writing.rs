@@ -1,6 +1,6 @@
 //! Encoding of a ClientHello: its extensions and binders. RFC 9846 4.2.2, 4.3.11.2
 
-use pki_types::ServerName;
+use tercel_pki::ServerName;
 use tercel_wire::{
     CertificateStatusRequest, CipherSuite, ClientExtensions, ClientHello, ClientHelloEncoding,
     CompressionMethod, DistinguishedName, EcPointFormat, Grease, HostName, KeyShareEntry, List,
@@ -131,7 +131,7 @@ impl Offer {
 
     /// Returns the name to send in server_name. RFC 6066 3
     fn host_name(&self, config: &ClientConfig) -> Result<Option<HostName<'_>>, Error> {
-        Ok(match &self.store_key.server_name {
+        Ok(match self.server.handshake_name() {
             ServerName::DnsName(name) if config.send_server_name => {
                 Some(HostName::new(name.as_ref().as_bytes())?)
             }

@@ -14,7 +14,7 @@ use super::{Server, limits, our_limit, server_random};
 use crate::config::server::ServerConfig;
 use crate::connection::info::ConnectionInfo;
 use crate::error::Error;
-use crate::handshake::resumption_rules::{FoundSession, invalidate_on_alert};
+use crate::handshake::resumption_rules::{FoundSession, stored_session};
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits::RecordLimits;
 use crate::handshake::secret_log::SecretLog;
@@ -24,6 +24,7 @@ use crate::handshake::{certificate_type_negotiation, negotiate};
 use crate::keys::direction::Keys;
 use crate::keys::tls12::{Exporter12, KeyBlock, MainSecret12, Randoms, VerifyData};
 use crate::resumption::session::Session;
+use crate::resumption::session::invalidation::StoredSession;
 
 /// A server that writes its only flight of an abbreviated handshake. RFC 5246 7.3
 pub(super) struct AbbreviatedFlight<'a> {
@@ -33,6 +34,8 @@ pub(super) struct AbbreviatedFlight<'a> {
     session: Arc<Session>,
     /// Whether the session is in a store of this server.
     is_stored: bool,
+    /// The reference to a session with an ID.
+    stored: Option<Arc<StoredSession>>,
     /// The ticket that replaces the client's, and its lifetime hint.
     new_ticket: Option<(u32, Vec<u8>)>,
     transcript: Transcript,
@@ -51,13 +54,10 @@ impl<'a> AbbreviatedFlight<'a> {
         let new_ticket = if needs_new_ticket { resumption::seal(config, &session) } else { None };
         let new_ticket = new_ticket.map(|ticket| (hint, ticket));
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
-        if let Some(id) =
-            resumption::offered_identity(hello, config).filter(|_| is_stored || is_from_application)
-        {
-            // From here on, a fatal alert on this connection removes the session. RFC 5246 7.2.2
-            let value = is_stored.then_some(&*session);
-            invalidate_on_alert(flow, config, value, id)?;
-        }
+        let id = resumption::offered_identity(hello, config);
+        let stored = id
+            .filter(|_| is_stored || is_from_application)
+            .and_then(|id| stored_session(config, is_stored.then_some(&*session), id));
         let suite = session.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
         info.resumed = true;
@@ -73,7 +73,18 @@ impl<'a> AbbreviatedFlight<'a> {
         info.server_certificate_type = session.server_certificate_type();
         let mut transcript = Transcript::new(suite.hash);
         transcript.add(message.bytes());
-        Ok(Self { flow, config, hello, session, is_stored, new_ticket, transcript, randoms, info })
+        Ok(Self {
+            flow,
+            config,
+            hello,
+            session,
+            is_stored,
+            stored,
+            new_ticket,
+            transcript,
+            randoms,
+            info,
+        })
     }
 
     /// Sends the ServerHello of an abbreviated handshake, and the new ticket if there is one.
@@ -108,9 +119,10 @@ impl<'a> AbbreviatedFlight<'a> {
 
     /// Sends the server's ChangeCipherSpec and Finished, which precede the client's. RFC 5246 7.3
     pub(super) fn send_finished(self) -> Result<AwaitingFinished, Error> {
-        let Self { flow, config, hello, session, mut transcript, randoms, mut info, .. } = self;
+        let Self { flow, config, hello, session, is_stored, stored, .. } = self;
+        let (mut transcript, randoms, mut info) = (self.transcript, self.randoms, self.info);
         let of_ticket;
-        let main = if self.is_stored {
+        let main = if is_stored {
             session.main_secret()
         } else {
             // The main secret is expanded for this handshake only: a session from a ticket is not
@@ -127,7 +139,7 @@ impl<'a> AbbreviatedFlight<'a> {
         let Randoms { client, server } = randoms;
         let exporter = Exporter12::new(main, client, server, info.extended_main_secret);
         let limits = limits(config, hello);
-        Ok(AwaitingFinished { read_keys, client_finished, limits, info, exporter })
+        Ok(AwaitingFinished { read_keys, client_finished, stored, limits, info, exporter })
     }
 }
 
@@ -136,6 +148,7 @@ pub(super) struct AwaitingFinished {
     pub(super) read_keys: Keys,
     /// The expected content of the client's Finished.
     pub(super) client_finished: VerifyData,
+    pub(super) stored: Option<Arc<StoredSession>>,
     /// The record limits for the time after the handshake.
     pub(super) limits: RecordLimits,
     pub(super) info: ConnectionInfo,

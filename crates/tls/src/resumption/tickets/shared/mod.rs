@@ -2,7 +2,7 @@
 //!
 //! A shared key itself does not seal tickets. Each process generates a random salt, seals tickets
 //! under a subkey derived from the shared key and the salt, and includes the salt in the ticket.
-//! Therefore two processes cannot use the same nonce under the same key, although they do not
+//! Therefore the limit of tickets under one key holds for each process, although processes do not
 //! coordinate.
 
 pub(crate) mod keys;
@@ -13,11 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pki_types::UnixTime;
-use tercel_crypto::{
-    AeadAlgorithm, CryptoError, HashAlgorithm, Prk, RandomNonceKey, Secret, fill_random,
-};
+use tercel_crypto::{AeadAlgorithm, CryptoError, HashAlgorithm, Prk, RandomNonceKey, fill_random};
 
-use super::sealing::{NONCE, SealingKey, TicketAead};
+use super::sealing::{SealingKey, TicketAead};
 use super::swap::Swap;
 use super::{TicketSealer, sealing};
 use crate::record::limits;
@@ -32,9 +30,8 @@ use subkeys::OpeningSubkeys;
 /// following key has replaced it.
 ///
 /// After a fork, the child process generates its own salt. A fork is detected by a change of the
-/// process ID. Two kinds of copies keep the ID and are not detected: two machines started from one
-/// snapshot, and a child of a container's first process that is itself the first process of
-/// another container.
+/// process ID. A child that keeps the ID, such as the first process of another container, uses the
+/// same salt. Nonces do not repeat in this case either, because they are random.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -211,12 +208,11 @@ struct Subkey {
 
 impl Subkey {
     fn draw(key: &SharedKey, process: u32, limit: u64) -> Result<Self, CryptoError> {
-        let drawn = Secret::try_with(SALT + NONCE, fill_random)?;
+        let mut salt = [0; SALT];
+        fill_random(&mut salt)?;
         let mut id = [0; ID];
-        let mut start = [0; NONCE];
-        let parts = key.name.iter().chain(drawn.as_bytes());
-        id.iter_mut().chain(&mut start).zip(parts).for_each(|(to, from)| *to = *from);
-        let sealing = SealingKey::new(key.derive(&id)?, start, process, limit);
+        id.iter_mut().zip(key.name.iter().chain(&salt)).for_each(|(to, from)| *to = *from);
+        let sealing = SealingKey::new(key.derive(&id)?, process, limit);
         Ok(Self { id, not_before: key.not_before, sealing })
     }
 

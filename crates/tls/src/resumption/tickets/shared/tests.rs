@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use super::*;
+use crate::resumption::tickets::sealing::NONCE;
 
 const LIFETIME: u64 = 1000;
 

@@ -1,0 +1,239 @@
+//! A world: trust anchors, certificates that a peer sends, and leaves.
+
+use pki_types::CertificateDer;
+use rcgen::KeyPair;
+use tercel_pki::Usage;
+
+use super::certificate::{
+    AUTHORITY_KEY, BASIC_CONSTRAINTS, Content, EXT_KEY_USAGE, KEY_USAGE, KeyForm, SUBJECT_KEY,
+    name, sequence, time, wrap,
+};
+use super::faults::{self, CA, CLIENT, Role, SERVER, purposes};
+use super::random::Random;
+
+/// Keys for all worlds. The last is a leaf's.
+pub(crate) struct Keys(Vec<KeyPair>);
+
+impl Keys {
+    pub(crate) fn generate() -> Self {
+        let p256 = || KeyPair::generate().expect("a key");
+        let p384 = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).expect("a key");
+        let mut keys: Vec<_> = std::iter::repeat_with(p256).take(24).collect();
+        keys.insert(5, p384);
+        Self(keys)
+    }
+}
+
+/// A certificate, with the labels of its faults.
+#[derive(Clone)]
+pub(crate) struct Made {
+    pub(crate) der: CertificateDer<'static>,
+    labels: Vec<String>,
+}
+
+pub(crate) struct World {
+    pub(crate) roots: Vec<Made>,
+    pub(crate) sent: Vec<Made>,
+    pub(crate) leaves: Vec<Made>,
+    pub(crate) name: Option<String>,
+    pub(crate) usage: Usage,
+    pub(crate) time: u64,
+    labels: Vec<String>,
+}
+
+/// 28 May 2026
+const TIME: u64 = 1_780_000_000;
+
+/// The leaves of one world.
+const LEAVES: usize = 5;
+
+/// An authority: its name and the index of its key.
+#[derive(Clone)]
+struct Authority {
+    name: String,
+    key: usize,
+}
+
+impl World {
+    pub(crate) fn make(random: &mut Random, keys: &Keys) -> Self {
+        let mut world = Self {
+            roots: Vec::new(),
+            sent: Vec::new(),
+            leaves: Vec::new(),
+            name: Some("a.service.example".to_owned()),
+            usage: Usage::Server,
+            time: TIME,
+            labels: Vec::new(),
+        };
+        match random.below(10) {
+            0 => world.usage = Usage::Client,
+            1 => world.name = Some("127.0.0.1".to_owned()),
+            _ => {}
+        }
+        if world.usage == Usage::Client {
+            world.name = None;
+            world.labels.push("client".to_owned());
+        }
+        let depth = *random.pick(&[0, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 6, 7, 9]);
+        let mut unused = 0;
+        let mut next = |name: String| {
+            unused += 1;
+            Authority { name, key: unused - 1 }
+        };
+        let first = next("Root".to_owned());
+        world.roots.push(made(random, keys, &first, &first, Role::Root));
+        let second = next("Second root".to_owned());
+        let second_root = made(random, keys, &second, &second, Role::Root);
+        if random.percent(30) {
+            world.roots.push(second_root.clone());
+        }
+        let mut issuer = first.clone();
+        for level in 0..depth {
+            let mut below = next(format!("Authority {level}"));
+            world.sent.push(made(random, keys, &below, &issuer, Role::Issuer));
+            // Another path to the same key.
+            if random.percent(15) {
+                world.sent.push(made(random, keys, &below, &second, Role::Issuer));
+                world.labels.push("cross-signed".to_owned());
+            }
+            // The same name with another key, which may or may not be the leaf's issuer.
+            if random.percent(10) {
+                let other = next(below.name.clone());
+                for _ in 0..=random.below(3) {
+                    world.sent.push(made(random, keys, &other, &issuer, Role::Issuer));
+                }
+                world.labels.push("same name".to_owned());
+                if random.percent(50) {
+                    below = other;
+                }
+            }
+            issuer = below;
+        }
+        world.labels.push(format!("depth {depth}"));
+        world.send(random, keys, &second_root);
+        for _ in 0..LEAVES {
+            let leaf = Authority { name: "Leaf".to_owned(), key: keys.0.len() - 1 };
+            world.leaves.push(made_leaf(random, keys, &leaf, &issuer, &world));
+        }
+        if random.percent(3) {
+            // A leaf among the trust anchors.
+            world.roots.push(world.leaves[0].clone());
+            world.labels.push("trusted leaf".to_owned());
+        }
+        world
+    }
+
+    /// Changes what is sent, and in which order.
+    fn send(&mut self, random: &mut Random, keys: &Keys, second_root: &Made) {
+        if random.percent(30) {
+            random.shuffle(&mut self.sent);
+        }
+        if !self.sent.is_empty() && random.percent(6) {
+            let lost = random.below(self.sent.len());
+            self.sent.remove(lost);
+            self.labels.push("one missing".to_owned());
+        }
+        if !self.sent.is_empty() && random.percent(4) {
+            // An intermediate as a trust anchor.
+            let index = random.below(self.sent.len());
+            self.roots.push(self.sent[index].clone());
+            self.labels.push("trusted intermediate".to_owned());
+        }
+        if random.percent(20) {
+            self.sent.extend(self.roots.clone());
+        }
+        if random.percent(10) {
+            self.sent.push(second_root.clone());
+        }
+        if !self.sent.is_empty() && random.percent(5) {
+            self.sent.push(random.pick(&self.sent).clone());
+        }
+        if random.percent(5) {
+            let issuer = Authority { name: "Nobody".to_owned(), key: 20 };
+            for number in 0..random.below(45) {
+                let unrelated = Authority { name: format!("Unrelated {number}"), key: 21 };
+                let content = content(&unrelated, &issuer, Role::Issuer);
+                let der = content.sign(&keys.0[unrelated.key], &keys.0[issuer.key]);
+                self.sent.push(Made { der, labels: Vec::new() });
+            }
+            self.labels.push("surplus".to_owned());
+        }
+    }
+
+    /// The labels of a chain: of the world, of its anchors and issuers, and of the leaf.
+    pub(crate) fn labels(&self, leaf: usize) -> String {
+        let mut labels: Vec<&str> = Vec::new();
+        let made = self.roots.iter().chain(&self.sent).flat_map(|one| &one.labels);
+        for label in self.labels.iter().chain(made).chain(&self.leaves[leaf].labels) {
+            if !labels.contains(&label.as_str()) {
+                labels.push(label);
+            }
+        }
+        labels.join(", ")
+    }
+}
+
+/// An authority's certificate, sometimes with faults.
+fn made(
+    random: &mut Random,
+    keys: &Keys,
+    subject: &Authority,
+    issuer: &Authority,
+    role: Role,
+) -> Made {
+    let mut content = content(subject, issuer, role);
+    let mut labels = Vec::new();
+    let prefix = if role == Role::Root { "root" } else { "issuer" };
+    while random.percent(11) {
+        labels.push(format!("{prefix}: {}", faults::add(&mut content, role, random)));
+    }
+    Made { der: content.sign(&keys.0[subject.key], &keys.0[issuer.key]), labels }
+}
+
+fn made_leaf(
+    random: &mut Random,
+    keys: &Keys,
+    leaf: &Authority,
+    issuer: &Authority,
+    world: &World,
+) -> Made {
+    let mut content = content(leaf, issuer, Role::Leaf);
+    if world.name.as_deref() == Some("127.0.0.1") {
+        faults::names(&mut content, &[(7, &[127, 0, 0, 1])]);
+    }
+    let mut labels = Vec::new();
+    while random.percent(40) {
+        labels.push(format!("leaf: {}", faults::add(&mut content, Role::Leaf, random)));
+    }
+    Made { der: content.sign(&keys.0[leaf.key], &keys.0[issuer.key]), labels }
+}
+
+/// A certificate without faults.
+fn content(subject: &Authority, issuer: &Authority, role: Role) -> Content {
+    let mut content = Content {
+        version: 3,
+        serial: vec![1, u8::try_from(subject.key).expect("few keys")],
+        issuer: name(0x0c, &issuer.name),
+        not_before: time("200101000000Z"),
+        not_after: time("400101000000Z"),
+        subject: name(0x0c, &subject.name),
+        key_form: KeyForm::Named,
+        extensions: Vec::new(),
+        wrong_signature: false,
+    };
+    let identifier = |of: &Authority| format!("key {}", of.key).into_bytes();
+    if role == Role::Leaf {
+        content.set(KEY_USAGE, true, vec![3, 2, 7, 0x80]);
+        content.set(EXT_KEY_USAGE, false, purposes(&[SERVER, CLIENT]));
+        faults::names(&mut content, &[(2, b"a.service.example")]);
+    } else {
+        content.set(BASIC_CONSTRAINTS, true, sequence(&[&CA]));
+        content.set(KEY_USAGE, true, vec![3, 2, 1, 0x06]);
+        content.set(SUBJECT_KEY, false, wrap(4, &identifier(subject)));
+    }
+    if role != Role::Root {
+        let issuer = wrap(0x80, &identifier(issuer));
+        content.set(AUTHORITY_KEY, false, sequence(&[&issuer]));
+    }
+    content
+}

@@ -1,0 +1,143 @@
+//! The search for the end of a refused chain, by names. The search runs only after a refusal, takes
+//! a bounded number of steps, and verifies a signature only of the path's end.
+
+use std::collections::{HashMap, HashSet};
+
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
+
+use crate::algorithms::CertificateAlgorithm;
+use crate::certificate::Certificate;
+use crate::chain_end::{ChainEnd, NearestAnchor};
+use crate::der::{self, Malformed, Reader};
+
+/// Finds where the best candidate path of a chain ends. `None` if the leaf cannot be parsed, or if
+/// the path reaches a trust anchor, so that the chain was refused for something else.
+pub(super) fn find(
+    chain: &[CertificateDer<'_>],
+    anchors: &[TrustAnchor<'static>],
+) -> Option<ChainEnd> {
+    let parsed: Vec<_> =
+        chain.iter().take(MAX_CERTIFICATES).map(|der| Certificate::parse(der).ok()).collect();
+    let named = AnchorsByName::new(&parsed, anchors);
+    let mut search = Search { parsed: &parsed, named: &named, steps: 0, best: None };
+    search.follow(0, &mut Vec::new());
+    let (_, _, position) = search.best?;
+    let last = parsed.get(position)?.as_ref()?;
+    let nearest = named.nearest(last, chain.get(position)?)?;
+    Some(ChainEnd {
+        position,
+        subject: shortened(last.subject_text()),
+        issuer: shortened(last.issuer_text()),
+        nearest,
+    })
+}
+
+/// The keys (`SubjectPublicKeyInfo`) of the anchors whose names occur in the chain.
+struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<Vec<u8>>>);
+
+impl<'a> AnchorsByName<'a> {
+    /// Looks up each anchor once, so that the work does not grow with the product.
+    fn new(parsed: &[Option<Certificate<'a>>], anchors: &'a [TrustAnchor<'static>]) -> Self {
+        let names: HashSet<_> = parsed.iter().flatten().map(|known| known.issuer).collect();
+        let mut found: HashMap<&[u8], Vec<Vec<u8>>> = HashMap::new();
+        for anchor in anchors.iter().filter(|anchor| names.contains(&*anchor.subject)) {
+            let key = der::sequence(&anchor.subject_public_key_info);
+            found.entry(&*anchor.subject).or_default().push(key);
+        }
+        Self(found)
+    }
+
+    /// What the anchors have for the issuer of the last certificate. `None` if they have the issuer
+    /// itself.
+    fn nearest(&self, last: &Certificate<'_>, der: &CertificateDer<'_>) -> Option<NearestAnchor> {
+        let Some(keys) = self.0.get(last.issuer) else { return Some(NearestAnchor::None) };
+        if last.issuer == last.subject {
+            let is_known = keys.iter().any(|key| key == last.subject_public_key_info);
+            return (!is_known).then_some(NearestAnchor::OtherKey);
+        }
+        let has_signed = |key: &Vec<u8>| has_signed(key, der).unwrap_or(false);
+        let is_signed = keys.iter().take(MAX_SIGNATURES).any(has_signed);
+        (!is_signed).then_some(NearestAnchor::OtherSigner)
+    }
+}
+
+/// Whether this key (`SubjectPublicKeyInfo`) has signed the certificate. RFC 5280 4.1.1
+fn has_signed(key: &[u8], certificate: &CertificateDer<'_>) -> Result<bool, Malformed> {
+    let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
+    let signed = outer.element()?.whole;
+    let signature_algorithm = outer.expect(der::SEQUENCE)?;
+    let signature = outer.expect(der::BIT_STRING)?.strip_prefix(&[0]).ok_or(Malformed)?;
+    let mut key = Reader::new(der::single(key, der::SEQUENCE)?);
+    let key_algorithm = key.expect(der::SEQUENCE)?;
+    let key = key.expect(der::BIT_STRING)?.strip_prefix(&[0]).ok_or(Malformed)?;
+    let fits = |known: &&&CertificateAlgorithm| {
+        known.signature_alg_id().as_ref() == signature_algorithm
+            && known.public_key_alg_id().as_ref() == key_algorithm
+    };
+    let mut fitting = CertificateAlgorithm::ALL.iter().filter(fits);
+    Ok(fitting.any(|known| known.verify_signature(key, signed, signature).is_ok()))
+}
+
+/// A search by names, from the leaf on.
+struct Search<'s, 'a> {
+    parsed: &'s [Option<Certificate<'a>>],
+    named: &'s AnchorsByName<'a>,
+    steps: usize,
+    /// Whether an anchor has the name at the end of the best path, the path's length, and the
+    /// position of its last certificate.
+    best: Option<(bool, usize, usize)>,
+}
+
+impl Search<'_, '_> {
+    fn follow(&mut self, position: usize, path: &mut Vec<usize>) {
+        self.steps = self.steps.saturating_add(1);
+        let parsed = self.parsed;
+        let Some(Some(last)) = parsed.get(position) else { return };
+        path.push(position);
+        let is_named = self.named.0.contains_key(last.issuer);
+        let is_better =
+            self.best.is_none_or(|(named, length, _)| (is_named, path.len()) > (named, length));
+        if is_better {
+            self.best = Some((is_named, path.len(), position));
+        }
+        if last.issuer != last.subject {
+            for (at, issuer) in parsed.iter().enumerate() {
+                let issued = issuer.as_ref().is_some_and(|issuer| issuer.subject == last.issuer);
+                if issued && !path.contains(&at) && self.steps < MAX_STEPS {
+                    self.follow(at, path);
+                }
+            }
+        }
+        path.pop();
+    }
+}
+
+/// A name of at most [`MAX_NAME`] characters.
+fn shortened(name: String) -> String {
+    match name.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("{}...", name.get(..end).unwrap_or_default()),
+        None => name,
+    }
+}
+
+/// The maximum number of certificates that are looked at.
+const MAX_CERTIFICATES: usize = 64;
+/// The maximum number of certificates that are visited, some of them several times.
+const MAX_STEPS: usize = 256;
+/// The maximum number of anchors with one name whose keys are tried.
+const MAX_SIGNATURES: usize = 4;
+/// The maximum number of characters of a name in the explanation. RFC 5280 limits an attribute to
+/// 64 characters, but a peer need not.
+const MAX_NAME: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_shortened() {
+        let name = "\u{e9}".repeat(MAX_NAME);
+        assert_eq!(shortened(name.clone()), name);
+        assert_eq!(shortened(name.clone() + "x"), name + "...");
+    }
+}
