@@ -1173,7 +1173,7 @@ postfix_mail() { # FOLDER LOG DOMAIN TEXT
     printf 'Subject: test\n\ntext\n' | LD_LIBRARY_PATH=$library timeout 20 /usr/sbin/sendmail -C "$1/etc" \
         -f "from@server.test" "to@$3"
     for _ in $(seq 100); do
-        tail -n "+$((before + 1))" "$2" | grep -q "$4" && return 0
+        grep -q "$4" < <(tail -n "+$((before + 1))" "$2") && return 0
         sleep 0.2
     done
     tail -n "+$((before + 1))" "$2"

@@ -8,7 +8,7 @@ use std::fmt;
 
 use pki_types::{CertificateDer, UnixTime};
 
-use crate::certificate::{Certificate, KeyPurposes, Usage, has_named_curve};
+use crate::certificate::{Certificate, KeyPurposes, Usage};
 use crate::der::Malformed;
 use crate::reason::RefusalReason;
 
@@ -46,7 +46,7 @@ impl AnchorLimits {
         if !purposes.allow(Usage::Server) && !purposes.allow(Usage::Client) {
             return Ok(Err(NotAuthority::OtherPurpose));
         }
-        if !has_named_curve(der)? {
+        if !certificate.has_named_curve()? {
             return Ok(Err(NotAuthority::ExplicitCurve));
         }
         let validity = Some((certificate.not_before, certificate.not_after));

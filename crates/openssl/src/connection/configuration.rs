@@ -283,7 +283,14 @@ impl Ssl {
             mode if mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 => ClientAuth::Required,
             _ => ClientAuth::Optional,
         };
-        let names = settings.client_authorities.iter().filter_map(Name::to_der).collect();
+        let mut names: Vec<_> =
+            settings.client_authorities.iter().filter_map(Name::to_der).collect();
+        // A request without a list serves all clients, a part of the list only some of them.
+        if names.iter().map(|name| name.len() + 2).sum::<usize>()
+            > ServerConfig::MAX_AUTHORITIES_LENGTH
+        {
+            names.clear();
+        }
         builder = builder.client_verifier(demand, Policy::Ask).client_authorities(names);
         if let Some(protocol) = protocol {
             builder = builder.alpn(&[protocol]);

@@ -20,6 +20,12 @@ use crate::sys::x509::V_ERR_UNSPECIFIED;
 /// The name of a server whose name is unknown. Addresses are never sent.
 const UNNAMED: &str = "0.0.0.0";
 
+/// The random of a HelloRetryRequest: the SHA-256 hash of its name. RFC 9846 4.2.3
+const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
 impl Ssl {
     /// Continues the handshake. 1 at its end, else -1.
     pub(crate) fn do_handshake(&self) -> c_int {
@@ -198,6 +204,10 @@ impl Ssl {
             self.callback_failed(step);
             return Err(());
         }
+        // With its flight, a server has requested a certificate or has not.
+        if !self.unsent.borrow().is_empty() && !self.has_sent_retry() {
+            self.configured.take();
+        }
         match step {
             Some(Ok(Next::Connected(connection))) => {
                 // A client's result is that of the session that it offered.
@@ -229,6 +239,12 @@ impl Ssl {
             // A failed handshake stays failed, without another error.
             None => Err(()),
         }
+    }
+
+    /// Whether the bytes to send begin with a HelloRetryRequest. RFC 9846 4.2.4
+    fn has_sent_retry(&self) -> bool {
+        // The headers of the record and of the message, and the version, precede the random.
+        self.unsent.borrow().bytes().get(11..43) == Some(&RETRY_RANDOM)
     }
 
     /// Ends a handshake in which a function of the program failed inside of the step.

@@ -320,6 +320,17 @@ impl<'a> Certificate<'a> {
         }
     }
 
+    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited: the
+    /// curve may be an altered one. RFC 5480 2.1.1
+    pub(crate) fn has_named_curve(&self) -> Result<bool, Malformed> {
+        let mut key = Reader::new(der::single(self.subject_public_key_info, der::SEQUENCE)?);
+        let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
+        if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
+            return Ok(true);
+        }
+        Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
+    }
+
     /// Whether the TLS feature extension requires a stapled OCSP response ("must-staple").
     /// RFC 7633 4.1, 4.2.2
     pub(crate) fn must_staple(&self) -> Result<bool, Malformed> {
@@ -348,21 +359,6 @@ impl<'a> Certificate<'a> {
         }
         Ok(None)
     }
-}
-
-/// Whether the key of a certificate that path building has parsed is not an EC key, or names its
-/// curve. Explicit parameters are prohibited: the curve may be an altered one. Only the fields up
-/// to the key are read, because this is done in every handshake. RFC 5480 2.1.1
-pub(crate) fn has_named_curve(certificate: &CertificateDer<'_>) -> Result<bool, Malformed> {
-    let mut fields = from_validity(certificate)?;
-    fields.expect(der::SEQUENCE)?;
-    fields.expect(der::SEQUENCE)?; // subject
-    let mut key = Reader::new(fields.expect(der::SEQUENCE)?);
-    let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);
-    if algorithm.expect(der::OBJECT_IDENTIFIER)? != EC_PUBLIC_KEY {
-        return Ok(true);
-    }
-    Ok(algorithm.element()?.tag == der::OBJECT_IDENTIFIER)
 }
 
 /// Whether a SubjectPublicKeyInfo names an algorithm or a curve that is not supported. RFC 5280

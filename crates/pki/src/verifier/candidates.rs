@@ -10,19 +10,24 @@
 //! copy with the start of 1970, which is equally in the past. [`Originals`] gives the signed bytes
 //! back when the signature is verified.
 
+use std::borrow::Cow;
+
 use pki_types::{
     AlgorithmIdentifier, CertificateDer, InvalidSignature, SignatureVerificationAlgorithm,
 };
 
 use crate::certificate::Certificate;
 use crate::der;
+use crate::reason::RefusalReason;
 use crate::time;
 
 /// The certificates for path building.
 #[derive(Debug)]
 pub(super) struct Candidates<'c> {
     pub(super) leaf: CertificateDer<'c>,
-    pub(super) intermediates: Vec<CertificateDer<'c>>,
+    pub(super) intermediates: Cow<'c, [CertificateDer<'c>]>,
+    /// Those of `intermediates`, parsed, if there are few.
+    parsed: [Option<Certificate<'c>>; FEW],
     pub(super) originals: Originals<'c>,
     /// Whether certificates were left out because the search would take too long.
     pub(super) is_incomplete: bool,
@@ -32,18 +37,45 @@ impl<'c> Candidates<'c> {
     /// Chooses from the certificates that were sent with a leaf.
     pub(super) fn choose(
         leaf: &'c CertificateDer<'c>,
-        parsed: &Certificate<'c>,
+        leaf_fields: &Certificate<'c>,
         sent: &'c [CertificateDer<'c>],
     ) -> Self {
-        let sent: Vec<Candidate<'c>> = sent.iter().map(Candidate::new).collect();
-        // Few certificates are within the limit in any shape.
-        let (chosen, is_incomplete) =
-            if sent.len() <= FEW { (sent, false) } else { within_limit(parsed, sent) };
         let mut originals = Originals::default();
-        let leaf = originals.replace(leaf, Some(parsed));
+        let leaf = originals.replace(leaf, Some(leaf_fields));
+        let mut parsed = [None; FEW];
+        if sent.len() <= FEW {
+            // Few certificates are within the limit in any shape.
+            for (place, der) in parsed.iter_mut().zip(sent) {
+                *place = Certificate::parse(der).ok();
+            }
+            let intermediates = match parsed.iter().flatten().any(is_early) {
+                true => sent
+                    .iter()
+                    .zip(&parsed)
+                    .map(|(der, of)| originals.replace(der, of.as_ref()))
+                    .collect(),
+                false => Cow::Borrowed(sent),
+            };
+            return Self { leaf, intermediates, parsed, originals, is_incomplete: false };
+        }
+        let sent = sent.iter().map(Candidate::new).collect();
+        let (chosen, is_incomplete) = within_limit(leaf_fields, sent);
         let intermediates =
             chosen.iter().map(|one| originals.replace(one.der, one.parsed.as_ref())).collect();
-        Self { leaf, intermediates, originals, is_incomplete }
+        Self { leaf, intermediates, parsed, originals, is_incomplete }
+    }
+
+    /// The fields of one of the intermediates, which is found by its address.
+    pub(super) fn fields_of<'d>(
+        &'d self,
+        der: &'d CertificateDer<'_>,
+    ) -> Result<Certificate<'d>, RefusalReason> {
+        let same = |(one, _): &(&CertificateDer<'c>, _)| std::ptr::eq(one.as_ref(), der.as_ref());
+        let known = self.intermediates.iter().zip(self.parsed).find(same);
+        match known {
+            Some((_, Some(parsed))) => Ok(parsed),
+            _ => Certificate::parse_or_refuse(der),
+        }
     }
 }
 
@@ -174,9 +206,6 @@ impl<'c> Originals<'c> {
         der: &'c CertificateDer<'c>,
         parsed: Option<&Certificate<'c>>,
     ) -> CertificateDer<'c> {
-        let is_early = |parsed: &Certificate<'_>| {
-            parsed.not_before.as_secs() == 0 || parsed.not_after.as_secs() == 0
-        };
         if let Some(copy) = parsed.filter(|parsed| is_early(parsed)).and_then(|_| copy_of(der)) {
             if let (Some(signed), Some(original)) = (signed_part(&copy), signed_part(der)) {
                 self.0.push((signed.to_vec(), original));
@@ -193,6 +222,11 @@ impl<'c> Originals<'c> {
         let found = self.0.iter().find(|(copy, _)| copy == message);
         found.map_or(message, |(_, original)| original)
     }
+}
+
+/// Whether a date is before 1970, or at its start.
+fn is_early(parsed: &Certificate<'_>) -> bool {
+    parsed.not_before.as_secs() == 0 || parsed.not_after.as_secs() == 0
 }
 
 /// A copy with the start of 1970 in place of dates before it. Both have the same length.

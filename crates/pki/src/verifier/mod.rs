@@ -20,7 +20,7 @@ use tercel_crypto::{KeyKind, PartsHash, PublicKey, SignatureAlgorithm};
 use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::{Certificate, Usage, bad_encoding, has_named_curve};
+use crate::certificate::{Certificate, Usage, bad_encoding};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::reason::RefusalReason;
@@ -188,10 +188,13 @@ impl ChainVerifier {
         if leaf_der.len() > MAX_CERTIFICATE_LENGTH {
             return Err(RefusalReason::CertificateTooLarge);
         }
-        let leaf = EndEntityCert::try_from(leaf_der)?;
-        let parsed = Certificate::parse_or_refuse(leaf_der)?;
+        let Ok(parsed) = Certificate::parse(leaf_der) else {
+            // Path building may have a more precise reason.
+            EndEntityCert::try_from(leaf_der)?;
+            return Err(RefusalReason::BadEncoding);
+        };
         // Path building refuses such keys of issuers, which no signature algorithm has.
-        if !has_named_curve(leaf_der).map_err(bad_encoding)? {
+        if !parsed.has_named_curve().map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
         let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
@@ -211,7 +214,7 @@ impl ChainVerifier {
             searched = EndEntityCert::try_from(&candidates.leaf)?;
             let path =
                 self.build_path(usage, &searched, &candidates, now, chain_signatures.as_ref());
-            Some(path.map_err(|reason| self.refine_reason(reason, chain, &leaf))?)
+            Some(path.map_err(|reason| self.refine_reason(reason, chain, &parsed))?)
         };
         if let Some(name) = name {
             parsed.check_server_name(name)?;
@@ -242,7 +245,7 @@ impl ChainVerifier {
         // other path. The reason here is the more useful one: the refused path is complete.
         let refused = Cell::new(None);
         let check = |path: &VerifiedPath<'_>| {
-            self.check_path(usage, path, now).map_err(|reason| {
+            self.check_path(usage, candidates, path, now).map_err(|reason| {
                 refused.set(refused.get().or(Some(reason)));
                 webpki::Error::UnknownIssuer
             })
@@ -292,13 +295,14 @@ impl ChainVerifier {
     fn check_path(
         &self,
         usage: Usage,
+        candidates: &Candidates<'_>,
         path: &VerifiedPath<'_>,
         now: UnixTime,
     ) -> Result<(), RefusalReason> {
         let mut counted = 0_usize;
         for issuer in path.intermediate_certificates() {
             let der = issuer.der();
-            let issuer = Certificate::parse_or_refuse(&der)?;
+            let issuer = candidates.fields_of(&der)?;
             // A key usage without keyCertSign: the key must not verify certificates.
             // RFC 5280 4.2.1.3, 6.1.4 (n)
             if !issuer.may_certify().map_err(bad_encoding)? {
@@ -351,7 +355,7 @@ impl ChainVerifier {
         &self,
         reason: RefusalReason,
         chain: &[CertificateDer<'_>],
-        leaf: &EndEntityCert<'_>,
+        leaf: &Certificate<'_>,
     ) -> RefusalReason {
         let is_too_large = |der: &CertificateDer<'_>| der.len() > MAX_CERTIFICATE_LENGTH;
         match reason {
@@ -366,7 +370,7 @@ impl ChainVerifier {
             RefusalReason::CaUsedAsEndEntity if self.is_anchor(chain) => {
                 RefusalReason::TrustAnchorAsEndEntity
             }
-            RefusalReason::UnknownIssuer if leaf.issuer() == leaf.subject() => {
+            RefusalReason::UnknownIssuer if leaf.issuer == leaf.subject => {
                 RefusalReason::SelfSigned
             }
             RefusalReason::BadSignature if self.has_unusable_issuer_key(chain) => {

@@ -454,7 +454,7 @@ impl ClientConfigBuilder {
 
 /// Checks the names of the certificate_authorities extension. No name may be empty, and the list
 /// has to fit its length field and the ClientHello. RFC 9846 4.3.4
-pub(super) fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
+fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
     let all =
         names.iter().fold(0_usize, |sum, name| sum.saturating_add(name.len()).saturating_add(2));
     if all > MAX_AUTHORITIES_LENGTH || names.iter().any(Vec::is_empty) {

@@ -7,7 +7,6 @@ use tercel_crypto::HashAlgorithm;
 use tercel_pki::Roots;
 use tercel_wire::{CertificateType, ProtocolVersion};
 
-use super::client::check_authorities;
 use super::client_auth::ClientAuth;
 use super::common::Common;
 use super::resumption::{
@@ -73,6 +72,11 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
+    /// The maximum length of all [`client_authorities`](ServerConfigBuilder::client_authorities)
+    /// together, in bytes, where two bytes are added to each name. The other extensions of a
+    /// CertificateRequest need less than 1 KiB. RFC 9846 4.3, RFC 5246 7.4.4
+    pub const MAX_AUTHORITIES_LENGTH: usize = (1 << 16) - (1 << 10);
+
     /// Returns the authorities for a CertificateRequest. If those of the verifier do not fit, none
     /// is listed: a client then chooses a certificate without a list, whereas it would send none if
     /// its own authority were missing in a part of the list. RFC 9846 4.3.4, RFC 5246 7.4.4
@@ -385,7 +389,10 @@ impl ServerConfigBuilder {
         if !certificate_types::is_valid_list(&config.client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
-        check_authorities(config.client_authorities.as_deref().unwrap_or_default())?;
+        let names = config.client_authorities.as_deref().unwrap_or_default();
+        if names.iter().any(Vec::is_empty) || !fit(names) {
+            return Err(ConfigError::BadAuthorities);
+        }
         let resumption = &mut config.resumption;
         // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
@@ -425,9 +432,6 @@ impl ServerConfigBuilder {
 /// most 65,535 bytes, and all extensions together, too. RFC 9846 4.3, 4.3.4, RFC 5246 7.4.4
 fn fit(names: &[Vec<u8>]) -> bool {
     let length = |sum: usize, name: &Vec<u8>| sum.saturating_add(name.len()).saturating_add(2);
-    names.iter().fold(0, length) <= MAX_LISTED
+    names.iter().fold(0, length) <= ServerConfig::MAX_AUTHORITIES_LENGTH
 }
 
-/// The maximum length of the names: the other extensions of a CertificateRequest need less than
-/// 1 KiB.
-const MAX_LISTED: usize = (1 << 16) - (1 << 10);

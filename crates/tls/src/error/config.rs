@@ -66,8 +66,11 @@ pub enum ConfigError {
     /// The guard of `early_data` remembers values for less time than `freshness_window` needs.
     /// RFC 9846 8.2
     ReplayGuardTooShort,
-    /// `certificate_authorities` contains an empty name, or is longer than 32768 bytes in total.
+    /// `certificate_authorities` or `client_authorities` contains an empty name, or is too long:
+    /// over 32,768 bytes for a client, over [`ServerConfig::MAX_AUTHORITIES_LENGTH`] for a server.
     /// RFC 9846 4.3.4
+    ///
+    /// [`ServerConfig::MAX_AUTHORITIES_LENGTH`]: crate::ServerConfig::MAX_AUTHORITIES_LENGTH
     BadAuthorities,
     /// `record_size_limit` is not in the range 64 to 16385. RFC 8449 4
     BadRecordSizeLimit,
@@ -144,7 +147,7 @@ impl fmt::Display for ConfigError {
                 "early_data: the replay guard remembers for less time than freshness_window needs"
             }
             Self::BadAuthorities => {
-                "certificate_authorities: a name is empty, or all together are too long"
+                "certificate_authorities or client_authorities: a name is empty, or all are too long"
             }
             Self::BadRecordSizeLimit => "record_size_limit: must be 64 to 16385",
             Self::BadMaxFragment => "max_fragment: must be 64 to 16384",

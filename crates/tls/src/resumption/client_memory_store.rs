@@ -126,19 +126,20 @@ impl ClientMemoryStore {
         if self.sessions_each == 0 || bytes > MAX_SESSION.min(self.max_bytes) {
             return;
         }
-        let entry = StoreEntry { session, expires };
+        let mut entry = Some(StoreEntry { session, expires });
         let mut servers = self.lock();
-        let Some(sessions) = servers.renew(key) else {
+        let renewed = servers.renew(key, |sessions| {
+            let mut total = bytes_of(sessions).saturating_add(bytes);
+            while sessions.len() >= self.sessions_each || total > self.max_bytes {
+                let Some(oldest) = sessions.pop_front() else { break };
+                total = total.saturating_sub(oldest.session.max_encoded_length());
+            }
+            sessions.extend(entry.take());
+            total
+        });
+        if let (None, Some(entry)) = (renewed, entry) {
             servers.insert(Arc::new(key.clone()), VecDeque::from([entry]), bytes);
-            return;
-        };
-        let mut total = bytes_of(sessions).saturating_add(bytes);
-        while sessions.len() >= self.sessions_each || total > self.max_bytes {
-            let Some(oldest) = sessions.pop_front() else { break };
-            total = total.saturating_sub(oldest.session.max_encoded_length());
         }
-        sessions.push_back(entry);
-        servers.set_bytes(key, total);
     }
 
     fn take_newest(
@@ -146,15 +147,14 @@ impl ClientMemoryStore {
         key: &ClientSessionKey,
         now: UnixTime,
     ) -> Option<Encoding<ClientSession>> {
-        let mut servers = self.lock();
-        let sessions = servers.get_mut(key)?;
-        let mut taken = None;
-        while taken.is_none() && !sessions.is_empty() {
-            taken = sessions.pop_back().filter(|entry| entry.is_unexpired(now));
-        }
-        let left = bytes_of(sessions);
-        servers.set_bytes(key, left);
-        taken.map(|entry| entry.session)
+        let newest = |sessions: &mut Sessions| {
+            let mut taken = None;
+            while taken.is_none() && !sessions.is_empty() {
+                taken = sessions.pop_back().filter(|entry| entry.is_unexpired(now));
+            }
+            (bytes_of(sessions), taken.map(|entry| entry.session))
+        };
+        self.lock().change(key, newest)?
     }
 }
 
@@ -174,11 +174,7 @@ impl ClientSessionStore for ClientMemoryStore {
     }
 
     fn remove(&self, key: &ClientSessionKey) {
-        let mut servers = self.lock();
-        if let Some(sessions) = servers.get_mut(key) {
-            sessions.clear();
-            servers.set_bytes(key, 0);
-        }
+        self.lock().change(key, |sessions| (0, sessions.clear()));
     }
 
     fn put_session(&self, key: &ClientSessionKey, session: ClientSession, expires: UnixTime) {

@@ -40,14 +40,6 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    pub(super) fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
-    {
-        self.entries.get_mut(key).map(|entry| &mut entry.value)
-    }
-
     /// Inserts `value`, which has this number of bytes, as the newest entry. An old value of the
     /// key is replaced. A value that exceeds the limit alone is not stored.
     pub(super) fn insert(&mut self, key: K, value: V, bytes: usize) {
@@ -63,17 +55,23 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         self.compact();
     }
 
-    /// Changes the number of bytes of an entry, which is `bytes` from now on. Other entries are
-    /// evicted if there are too many bytes, the oldest first.
-    pub(super) fn set_bytes<Q>(&mut self, key: &Q, bytes: usize)
+    /// Changes the value of `key`, if it is present. `change` returns the new number of bytes, and
+    /// a result. Other entries are evicted if there are too many bytes, the oldest first.
+    pub(super) fn change<Q, R>(
+        &mut self,
+        key: &Q,
+        change: impl FnOnce(&mut V) -> (usize, R),
+    ) -> Option<R>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let entry = self.entries.get_mut(key)?;
+        let (bytes, result) = change(&mut entry.value);
         self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
         entry.bytes = bytes;
         self.evict();
+        Some(result)
     }
 
     fn evict(&mut self) {
@@ -84,8 +82,9 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
         }
     }
 
-    /// Makes the entry of `key` the newest, if it is present, and returns its value.
-    pub(super) fn renew<Q>(&mut self, key: &Q) -> Option<&mut V>
+    /// Makes the entry of `key` the newest, if it is present, and changes its value as
+    /// [`Self::change`] does.
+    pub(super) fn renew<Q>(&mut self, key: &Q, change: impl FnOnce(&mut V) -> usize) -> Option<()>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -99,7 +98,11 @@ impl<K: Clone + Hash + Eq, V, S: BuildHasher + Default> LruMap<K, V, S> {
             entry.number = self.next;
             self.order.push_back((entry.number, entry.key.clone()));
         }
-        Some(&mut entry.value)
+        let bytes = change(&mut entry.value);
+        self.bytes = self.bytes.saturating_sub(entry.bytes).saturating_add(bytes);
+        entry.bytes = bytes;
+        self.evict();
+        Some(())
     }
 
     pub(super) fn remove<Q>(&mut self, key: &Q) -> Option<V>
@@ -202,9 +205,8 @@ mod tests {
     fn a_replaced_or_renewed_entry_is_the_newest() {
         let mut map = filled(3, &["a", "b", "c", "a"]);
         assert_eq!((keys(&map), map.get("a")), (vec!["b", "c", "a"], Some(&3)));
-        assert_eq!(map.renew("b"), Some(&mut 1));
-        assert_eq!(map.renew("b"), Some(&mut 1));
-        assert_eq!(map.renew("absent"), None);
+        assert_eq!([map.renew("b", |_| 1), map.renew("b", |_| 1)], [Some(()); 2]);
+        assert_eq!(map.renew("absent", |_| 1), None);
         assert_eq!(keys(&map), ["c", "a", "b"]);
         map.insert("d".into(), 9, 1);
         assert_eq!(keys(&map), ["a", "b", "d"]);
@@ -227,9 +229,9 @@ mod tests {
         assert_eq!((keys(&map), map.bytes), (vec!["a", "b", "c", "d"], 1000));
         map.insert("d".into(), 9, 998);
         assert_eq!((keys(&map), map.bytes), (vec!["b", "c", "d"], 1000));
-        map.set_bytes("c", 2);
+        assert_eq!(map.change("c", |value| (2, *value)), Some(2));
         assert_eq!((keys(&map), map.bytes), (vec!["c", "d"], 1000));
-        map.set_bytes("absent", 2000);
+        assert_eq!(map.change("absent", |_| (2000, ())), None);
         map.insert("e".into(), 9, 1001);
         map.insert("d".into(), 9, 1001);
         assert_eq!((keys(&map), map.bytes), (vec!["c"], 2));
@@ -251,7 +253,7 @@ mod tests {
         let mut map = filled(4, &["a", "b", "c", "d"]);
         for round in 0..1000 {
             map.insert("e".into(), round, 1);
-            map.renew("d");
+            map.renew("d", |_| 1);
             map.remove("e");
             assert!(map.order.len() <= 2 * 4 + SLACK);
         }
