@@ -612,8 +612,9 @@ typedef uint64_t tercel_rejection;
 // RFC 5246 7.4.4
 #define TERCEL_FIELD_CERTIFICATE_TYPE 36
 
-// Number, FIND_SESSION: 1 if the session must be used only once. It has to be removed from its
-// store, for CLAIM_SESSION if that is asked, and otherwise now.
+// Number, FIND_SESSION: 1 if the session must be used only once. The caller removes the session
+// from its store when it answers CLAIM_SESSION or, without TERCEL_ASK_CLAIM_SESSION, when it
+// answers FIND_SESSION.
 #define TERCEL_FIELD_SINGLE_USE 37
 
 // Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
@@ -1317,8 +1318,8 @@ typedef uint64_t tercel_rejection;
 // The replay guard remembers values for less time than the freshness window needs. RFC 9846 8.2
 #define TERCEL_CONFIG_REPLAY_GUARD_TOO_SHORT (TERCEL_CLASS_CONFIG | 23)
 
-// certificate_authorities contains an empty name, or is longer than 32768 bytes in total. RFC
-// 9846 4.3.4
+// certificate_authorities contains an empty name, or is longer than 32768 bytes in total, or for
+// a server 64512. RFC 9846 4.3.4
 #define TERCEL_CONFIG_BAD_AUTHORITIES (TERCEL_CLASS_CONFIG | 24)
 
 // record_size_limit is not in the range 64 to 16385. RFC 8449 4
@@ -1367,7 +1368,10 @@ typedef uint64_t tercel_rejection;
 // The private key matches a later certificate of the chain: the leaf must be the first.
 #define TERCEL_CONFIG_LEAF_NOT_FIRST (TERCEL_CLASS_CONFIG | 523)
 
-// The system has no trust anchors, or they are not accessible.
+// The key of the leaf certificate is invalid, such as a point that is not on its curve.
+#define TERCEL_CONFIG_INVALID_LEAF_KEY (TERCEL_CLASS_CONFIG | 524)
+
+// The system has no trust anchors, or they cannot be read.
 #define TERCEL_CONFIG_NO_ROOTS (TERCEL_CLASS_CONFIG | 641)
 
 // A certificate cannot be used as a trust anchor.
@@ -1914,6 +1918,10 @@ tercel_status tercel_answer_early_data(struct tercel_handshake *handshake, uint3
 tercel_status tercel_answer_credential(struct tercel_handshake *handshake,
                                        const struct tercel_credential *credential);
 
+// Answers SELECT_CREDENTIAL of a server that has no credential for the name of the ClientHello:
+// the handshake ends with the alert unrecognized_name. RFC 6066 3
+tercel_status tercel_answer_unknown_name(struct tercel_handshake *handshake);
+
 // Answers SIGN with a signature in the form of TLS. NULL and 0 if signing failed.
 tercel_status tercel_answer_signature(struct tercel_handshake *handshake,
                                       const uint8_t *signature,
@@ -1928,13 +1936,17 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
                                  size_t explanation_len);
 
 // Creates a set with the certificates of a PEM file. Each is also trusted as itself, if a peer
-// presents it; one that is not an authority's only as itself.
+// presents it; one that is not an authority's only as itself: see tercel_roots_warning.
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables
-// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read or
-// are not authorities' are skipped.
+// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read, or that are not
+// authorities', are left out: see tercel_roots_warning.
 tercel_status tercel_roots_system(const struct tercel_roots **roots);
+
+// Writes which certificates of the source are no trust anchors, for people, and a NUL, at most
+// size bytes. Returns the length of the whole text, 0 if all are.
+size_t tercel_roots_warning(const struct tercel_roots *roots, char *text, size_t size);
 
 // Adds a reference to a set, which tercel_roots_release removes. Returns its argument.
 const struct tercel_roots *tercel_roots_retain(const struct tercel_roots *roots);

@@ -285,6 +285,21 @@ pub unsafe extern "C" fn tercel_answer_credential(
     })
 }
 
+/// Answers SELECT_CREDENTIAL of a server that has no credential for the name of the ClientHello:
+/// the handshake ends with the alert unrecognized_name. RFC 6066 3
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercel_answer_unknown_name(handshake: *mut Handshake) -> Status {
+    // SAFETY: the caller's duty.
+    entry(|| unsafe {
+        with(handshake, |progress| {
+            progress.answer(|question| match question {
+                Question::SelectCredential(question) => Some(question.answer_unknown_name()),
+                _ => None,
+            })
+        })
+    })
+}
+
 /// Answers SIGN with a signature in the form of TLS. NULL and 0 if signing failed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_answer_signature(

@@ -1,28 +1,31 @@
 //! Trust anchors.
 
+use core::ffi::c_char;
 use std::sync::Arc;
 
 use tercel::certificates::ChainPolicy;
 
 use crate::entry::pointers::{self, Place};
-use crate::entry::{Result, entry, shared};
+use crate::entry::{Result, entry, shared, text, value};
 use crate::status::{self, Status};
 
 /// A set of trust anchors, shared by any number of configurations and threads.
 pub struct Roots {
     /// The verifier of every configuration with these roots, and of tercel_question_verify_chain.
     pub(crate) verifier: Arc<ChainPolicy>,
+    /// What was left out, or is trusted only as itself; empty if nothing is.
+    warning: String,
 }
 
 impl Roots {
-    fn new(roots: tercel::pki::Roots) -> Result<Self> {
+    fn new((roots, warning): (tercel::pki::Roots, String)) -> Result<Self> {
         let verifier = ChainPolicy::new(roots).map_err(status::of_config)?;
-        Ok(Self { verifier: Arc::new(verifier) })
+        Ok(Self { verifier: Arc::new(verifier), warning })
     }
 }
 
 /// Creates a set with the certificates of a PEM file. Each is also trusted as itself, if a peer
-/// presents it; one that is not an authority's only as itself.
+/// presents it; one that is not an authority's only as itself: see tercel_roots_warning.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_from_pem(
     pem: *const u8,
@@ -35,14 +38,15 @@ pub unsafe extern "C" fn tercel_roots_from_pem(
         let pem = pointers::slice(pem, len)?;
         let mut roots = tercel::pki::Roots::new();
         roots.add_pem(pem).map_err(status::of_roots)?;
-        place.set(shared::new(Roots::new(roots)?));
+        let others: Vec<_> = roots.not_anchors().iter().map(ToString::to_string).collect();
+        place.set(shared::new(Roots::new((roots, others.join("\n")))?));
         Ok(())
     })
 }
 
 /// Creates a set with the authorities of the operating system. The environment variables
-/// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read or
-/// are not authorities' are skipped.
+/// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read, or that are not
+/// authorities', are left out: see tercel_roots_warning.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_system(roots: *mut *const Roots) -> Status {
     // SAFETY: the caller's duty.
@@ -54,13 +58,27 @@ pub unsafe extern "C" fn tercel_roots_system(roots: *mut *const Roots) -> Status
 }
 
 #[cfg(feature = "native-roots")]
-fn native() -> Result<tercel::pki::Roots> {
-    Ok(tercel::pki::Roots::native().map_err(status::of_roots)?.roots)
+fn native() -> Result<(tercel::pki::Roots, String)> {
+    let found = tercel::pki::Roots::native().map_err(status::of_roots)?;
+    let warning = found.left_out().unwrap_or_default();
+    Ok((found.roots, warning))
 }
 
 #[cfg(not(feature = "native-roots"))]
-fn native() -> Result<tercel::pki::Roots> {
+fn native() -> Result<(tercel::pki::Roots, String)> {
     Err(status::codes::TERCEL_CONFIG_NO_ROOTS)
+}
+
+/// Writes which certificates of the source are no trust anchors, for people, and a NUL, at most
+/// size bytes. Returns the length of the whole text, 0 if all are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tercel_roots_warning(
+    roots: *const Roots,
+    text: *mut c_char,
+    size: usize,
+) -> usize {
+    // SAFETY: the caller's duty.
+    value(|| unsafe { text::write(&shared::get(roots)?.warning, text, size) })
 }
 
 /// Adds a reference to a set, which tercel_roots_release removes. Returns its argument.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tercel::pki::RootsError;
 use tercel::session::TicketKeyError;
 
 /// The reason why a node could not join its fleet, or refused ticket keys or secrets.
@@ -21,6 +22,8 @@ pub enum FleetError {
     Exposed(PathBuf),
     /// A file has the wrong type or content.
     Content(PathBuf, &'static str),
+    /// The authorities of the operating system, which the store's certificate needs, cannot be read.
+    Roots(RootsError),
     /// The keys in a file do not form a valid set.
     Keys(PathBuf, TicketKeyError),
     /// Keys in the store could not be decrypted with the secret and name of this fleet.
@@ -67,6 +70,7 @@ impl fmt::Display for FleetError {
                 "keys in the store cannot be decrypted: damaged, or sealed by another fleet or \
                  under another fleet secret",
             ),
+            Self::Roots(error) => write!(f, "store.roots: {error}"),
             Self::EchKeys(why) => f.write_str(why),
             Self::Superseded => f.write_str(
                 "other ECH keys replaced the published ones: another node had a newer set, or keys \

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tercel::certificates::native_roots;
 use tercel::pki::Roots;
 
 /// How long the authorities are used without reading them again.
@@ -20,7 +21,7 @@ pub(crate) fn system_roots() -> Option<Arc<Roots>> {
     // While one thread reads, the others wait, because they need the same result. A panic while
     // reading leaves the previous result.
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let read = || Roots::native().ok().map(|native| native.roots);
+    let read = || native_roots().ok();
     kept_or_read(&mut last, Instant::now(), Locations::of_process(), read)
 }
 

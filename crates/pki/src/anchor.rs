@@ -130,8 +130,11 @@ pub struct NotAnAnchor {
 
 impl NotAnAnchor {
     /// The subject as it is shown.
-    pub(crate) fn shown(&self) -> &str {
-        if self.subject.is_empty() { "(no subject)" } else { &self.subject }
+    pub(crate) fn shown(&self) -> String {
+        match self.subject.as_str() {
+            "" => "(no subject)".to_owned(),
+            subject => format!("\"{subject}\""),
+        }
     }
 }
 

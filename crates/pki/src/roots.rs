@@ -240,7 +240,8 @@ impl Roots {
     /// honoured.
     ///
     /// System stores often have some unusual certificates. Those that cannot be read are skipped
-    /// ([`NativeRoots::problems`]). Those that are not authorities' are left out and not pinned,
+    /// ([`NativeRoots::problems`]). Sections in OpenSSL's own form (`TRUSTED CERTIFICATE`) are
+    /// skipped in folders, because the same authorities are there in the usual form, too. Those that are not authorities' are left out and not pinned,
     /// because a system's store is not made for one program ([`Roots::not_anchors`]).
     /// [`NativeRoots::left_out`] is a text about both. An empty result is an error.
     pub fn native() -> Result<NativeRoots, RootsError> {
@@ -256,13 +257,16 @@ impl Roots {
             }
         }
         if roots.is_empty() {
-            let first = roots.not_anchors.first();
-            let reason = |one: &NotAnAnchor| RootsError::NotAuthority(one.reason);
-            let nothing = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
-                .into_iter()
-                .find(|variable| std::env::var_os(variable).is_some())
-                .map_or(RootsError::NothingFound, RootsError::NothingAt);
-            return Err(first.map_or(nothing, reason));
+            if let Some(first) = roots.not_anchors.first() {
+                return Err(RootsError::NotAuthority(first.reason));
+            }
+            if !problems.is_empty() {
+                return Err(RootsError::Unreadable(problems.swap_remove(0)));
+            }
+            let is_set =
+                |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            let variable = ["SSL_CERT_FILE", "SSL_CERT_DIR"].into_iter().find(is_set);
+            return Err(variable.map_or(RootsError::NothingFound, RootsError::NothingAt));
         }
         Ok(NativeRoots { roots, problems })
     }
@@ -287,9 +291,9 @@ impl NativeRoots {
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         let others = self.roots.not_anchors.iter().map(NotAnAnchor::shown);
-        let all: Vec<_> = others.chain(self.problems.iter().map(String::as_str)).collect();
+        let all: Vec<_> = others.chain(self.problems.iter().cloned()).collect();
         let more = all.len().checked_sub(1)?.saturating_sub(2);
-        let first = all.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+        let first = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Some(format!(
             "{} left out of the system's trusted certificates (no authority, or unreadable): \
@@ -300,7 +304,7 @@ impl NativeRoots {
 }
 
 /// The reason why trust anchors could not be loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RootsError {
     /// The file is not PEM, or has no certificates.
@@ -309,10 +313,12 @@ pub enum RootsError {
     Certificate(RefusalReason),
     /// Each certificate of the system's store is not an authority's.
     NotAuthority(NotAuthority),
-    /// The operating system has no authorities, or they are not accessible.
+    /// The system's store has no authority that can be read: the first file or certificate that
+    /// cannot, with its reason.
+    Unreadable(String),
+    /// The operating system has no authorities.
     NothingFound,
-    /// The file or folder that this environment variable names cannot be read, or has no
-    /// authorities.
+    /// The file or folder that this environment variable names has no authorities.
     NothingAt(&'static str),
 }
 
@@ -322,6 +328,7 @@ impl fmt::Display for RootsError {
             Self::Pem(error) => write!(f, "no trust anchors: {error}"),
             Self::Certificate(reason) => write!(f, "unusable trust anchor: {reason}"),
             Self::NotAuthority(reason) => write!(f, "no trust anchor: {reason}"),
+            Self::Unreadable(problem) => write!(f, "no trust anchors: {problem}"),
             Self::NothingFound => f.write_str("the system has no trust anchors"),
             Self::NothingAt(variable) => {
                 write!(f, "{variable} names no file or folder with trust anchors")

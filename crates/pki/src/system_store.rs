@@ -35,7 +35,7 @@ impl Found {
     pub(crate) fn of_files(file: Option<&Path>, folders: &[PathBuf]) -> Self {
         let (mut found, mut seen) = (Self::default(), BTreeSet::new());
         if let Some(file) = file {
-            found.add_file(file, &mut seen);
+            found.add_file(file, &[], &mut seen);
         }
         for folder in folders {
             match fs::read_dir(folder) {
@@ -44,7 +44,10 @@ impl Found {
                     paths.sort();
                     // A link may lead to nothing, after its package was removed.
                     paths.retain(|path| path.metadata().is_ok_and(|found| found.is_file()));
-                    paths.iter().for_each(|path| found.add_file(path, &mut seen));
+                    for path in paths {
+                        // Fedora has all authorities a second time in OpenSSL's own form.
+                        found.add_file(&path, &["TRUSTED CERTIFICATE"], &mut seen);
+                    }
                 }
                 Err(error) => found.add_problem(folder, &error),
             }
@@ -66,14 +69,16 @@ impl Found {
         Self { certificates, problems }
     }
 
-    /// Reads a file once, although several links may lead to it.
-    fn add_file(&mut self, path: &Path, seen: &mut BTreeSet<PathBuf>) {
+    /// Reads a file once, although several links may lead to it. Sections with these labels are
+    /// skipped.
+    fn add_file(&mut self, path: &Path, skipped: &[&str], seen: &mut BTreeSet<PathBuf>) {
         let content = path.canonicalize().and_then(|target| {
             if seen.insert(target) { fs::read(path).map(Some) } else { Ok(None) }
         });
         match content {
             Ok(content) => {
-                let (certificates, problems) = readable_certs(&content.unwrap_or_default());
+                let (certificates, problems) =
+                    readable_certs(&content.unwrap_or_default(), skipped);
                 self.certificates.extend(certificates);
                 for (line, error) in problems {
                     self.problems.push(format!("{}:{line}: {error}", path.display()));
@@ -140,6 +145,9 @@ mod tests {
         let bad = "-----begin certificate-----\n-----END CERTIFICATE-----\n";
         let all = write("all.pem", format!("{}{bad}\u{feff}{}", one.pem(), two.pem()).as_bytes());
         write("README", b"no certificate");
+        // RHEL's ca-bundle.trust.crt
+        let trusted = one.pem().replace(" CERTIFICATE", " TRUSTED CERTIFICATE");
+        write("ca-bundle.trust.crt", trusted.as_bytes());
         write("link-like.pem", one.pem().as_bytes());
         for number in 0..5 {
             write(

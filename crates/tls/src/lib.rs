@@ -202,6 +202,8 @@ pub mod certificates {
     pub use crate::auth::credential::{
         Credential, CredentialError, CredentialRequest, Credentials, SelectCredential,
     };
+    #[cfg(feature = "native-roots")]
+    pub use crate::auth::native_roots::native_roots;
     pub use crate::auth::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
     pub use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 }

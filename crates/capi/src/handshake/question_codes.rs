@@ -67,8 +67,9 @@ pub const TERCEL_FIELD_SIGNATURE_SCHEME: Field = 35;
 /// Number with an index, SELECT_CREDENTIAL, TLS 1.2: a certificate type that the server accepts.
 /// RFC 5246 7.4.4
 pub const TERCEL_FIELD_CERTIFICATE_TYPE: Field = 36;
-/// Number, FIND_SESSION: 1 if the session must be used only once. It has to be removed from its
-/// store, for CLAIM_SESSION if that is asked, and otherwise now.
+/// Number, FIND_SESSION: 1 if the session must be used only once. The caller removes the session
+/// from its store when it answers CLAIM_SESSION or, without TERCEL_ASK_CLAIM_SESSION, when it
+/// answers FIND_SESSION.
 pub const TERCEL_FIELD_SINGLE_USE: Field = 37;
 /// Number, ADMIT_EARLY_DATA, VERIFY_PEER: the time of the question, in seconds since 1970.
 pub const TERCEL_FIELD_TIME: Field = 38;

@@ -491,8 +491,8 @@ pub const TERCEL_CONFIG_DIGESTS_CANNOT_BE_VERIFIED: Status = TERCEL_CLASS_CONFIG
 pub const TERCEL_CONFIG_BAD_FRESHNESS_WINDOW: Status = TERCEL_CLASS_CONFIG | 0x16;
 /// The replay guard remembers values for less time than the freshness window needs. RFC 9846 8.2
 pub const TERCEL_CONFIG_REPLAY_GUARD_TOO_SHORT: Status = TERCEL_CLASS_CONFIG | 0x17;
-/// certificate_authorities contains an empty name, or is longer than 32768 bytes in total. RFC
-/// 9846 4.3.4
+/// certificate_authorities contains an empty name, or is longer than 32768 bytes in total, or for
+/// a server 64512. RFC 9846 4.3.4
 pub const TERCEL_CONFIG_BAD_AUTHORITIES: Status = TERCEL_CLASS_CONFIG | 0x18;
 /// record_size_limit is not in the range 64 to 16385. RFC 8449 4
 pub const TERCEL_CONFIG_BAD_RECORD_SIZE_LIMIT: Status = TERCEL_CLASS_CONFIG | 0x19;
@@ -527,9 +527,11 @@ pub const TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY: Status = TERCEL_CLASS_CONFIG | 0x2
 pub const TERCEL_CONFIG_BAD_ISSUER: Status = TERCEL_CLASS_CONFIG | 0x20a;
 /// The private key matches a later certificate of the chain: the leaf must be the first.
 pub const TERCEL_CONFIG_LEAF_NOT_FIRST: Status = TERCEL_CLASS_CONFIG | 0x20b;
+/// The key of the leaf certificate is invalid, such as a point that is not on its curve.
+pub const TERCEL_CONFIG_INVALID_LEAF_KEY: Status = TERCEL_CLASS_CONFIG | 0x20c;
 
 // RootsError, and names
-/// The system has no trust anchors, or they are not accessible.
+/// The system has no trust anchors, or they cannot be read.
 pub const TERCEL_CONFIG_NO_ROOTS: Status = TERCEL_CLASS_CONFIG | 0x281;
 /// A certificate cannot be used as a trust anchor.
 pub const TERCEL_CONFIG_BAD_ROOT: Status = TERCEL_CLASS_CONFIG | 0x282;

@@ -119,6 +119,9 @@ pub(crate) fn of_credential(error: CredentialError) -> Status {
         CredentialError::UnusableCertificate(RefusalReason::KeyMayNotSign) => {
             TERCEL_CONFIG_KEY_MAY_NOT_SIGN
         }
+        CredentialError::UnusableCertificate(RefusalReason::InvalidKey) => {
+            TERCEL_CONFIG_INVALID_LEAF_KEY
+        }
         CredentialError::UnusableCertificate(_) => TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY,
         error => code(tables::CREDENTIAL_ERROR, &error).unwrap_or(TERCEL_CONFIG_OTHER),
     }
@@ -127,7 +130,9 @@ pub(crate) fn of_credential(error: CredentialError) -> Status {
 pub(crate) fn of_roots(error: RootsError) -> Status {
     match error {
         RootsError::Pem(error) => of_pem(error),
-        RootsError::NothingFound | RootsError::NothingAt(_) => TERCEL_CONFIG_NO_ROOTS,
+        RootsError::NothingFound | RootsError::NothingAt(_) | RootsError::Unreadable(_) => {
+            TERCEL_CONFIG_NO_ROOTS
+        }
         RootsError::NotAuthority(_) => TERCEL_CONFIG_NOT_AN_AUTHORITY,
         _ => TERCEL_CONFIG_BAD_ROOT,
     }
@@ -254,7 +259,7 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
     (TERCEL_CONFIG_BAD_KEY_SHARE, c"key_shares: a group is not among the groups, or is there twice"),
     (TERCEL_CONFIG_UNKNOWN_SIGNATURE_SCHEME, c"signature_schemes: a scheme is not implemented"),
     (TERCEL_CONFIG_TICKET_KEYS_UNKNOWN_VERSION, c"ticket keys have an unsupported format version"),
-    (TERCEL_CONFIG_NO_ROOTS, c"the system has no trust anchors"),
+    (TERCEL_CONFIG_NO_ROOTS, c"the system has no trust anchors that can be read"),
     (TERCEL_CONFIG_BAD_ROOT, c"a certificate cannot be used as a trust anchor"),
     (
         TERCEL_CONFIG_NOT_AN_AUTHORITY,
@@ -268,6 +273,10 @@ const OWN_TEXTS: &[(Status, &CStr)] = &[
         TERCEL_CONFIG_UNSUPPORTED_LEAF_KEY,
         c"the leaf certificate cannot be used: its key is of a kind, on a curve, or of a size that \
         is not supported",
+    ),
+    (
+        TERCEL_CONFIG_INVALID_LEAF_KEY,
+        c"the leaf certificate cannot be used: its key is invalid",
     ),
     (TERCEL_CONFIG_BAD_ISSUER, c"a certificate of the chain after the leaf cannot be parsed"),
     (

@@ -24,6 +24,8 @@ pub(crate) fn open(file: &[u8], password: &CStr) -> Result<Contents, Pkcs12Error
     // SAFETY: `input` covers `file`, and `password` ends in NUL. A `STACK_OF(X509)` is an
     // `OPENSSL_STACK` of pointers to X509, and `stack` is one without elements.
     let opened = unsafe {
+        // Errors of other users of AWS-LC on this thread would be taken for the reason.
+        lc::ERR_clear_error();
         let stack = stack.as_ptr().cast();
         lc::PKCS12_get_key_and_certs(&raw mut key, stack, &raw mut input, password.as_ptr())
     };

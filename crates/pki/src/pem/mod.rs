@@ -49,16 +49,20 @@ pub fn load_certs_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, PemErr
 }
 
 /// The certificates of a file of the system's store, and the problems of its other sections with
-/// their lines. One bad section does not take the others away.
+/// their lines. One bad section does not take the others away. Sections with a label in `skipped`
+/// are no problems.
 #[cfg(feature = "native-roots")]
-pub(crate) fn readable_certs(pem: &[u8]) -> (Vec<Vec<u8>>, Vec<(usize, PemError)>) {
+pub(crate) fn readable_certs(
+    pem: &[u8],
+    skipped: &[&str],
+) -> (Vec<Vec<u8>>, Vec<(usize, PemError)>) {
     let (sections, mut problems) = sections::divide(pem);
     let mut certificates = Vec::new();
     for section in sections {
         let read = match section.label() {
             label if PemUse::Certificates.is_of(label) => section.decode(),
-            label if has_certificates(label) => Err(PemError::UnsupportedForm),
-            _ => continue,
+            label if skipped.contains(&label) || !has_certificates(label) => continue,
+            _ => Err(PemError::UnsupportedForm),
         };
         match read {
             Ok(der) => certificates.push(der),

@@ -9,6 +9,8 @@ pub(crate) mod compressed_certificate_cache;
 pub(crate) mod compression;
 pub(crate) mod credential;
 pub(crate) mod credential_id;
+#[cfg(feature = "native-roots")]
+pub(crate) mod native_roots;
 pub(crate) mod peer_certificate;
 pub(crate) mod server_identity;
 pub(crate) mod verifier;

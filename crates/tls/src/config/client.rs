@@ -12,6 +12,8 @@ use super::resumption::{ClientResumption, fingerprint, replacement_fingerprint, 
 use super::usable_psks;
 use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
+#[cfg(feature = "native-roots")]
+use crate::auth::native_roots::native_roots;
 use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
@@ -336,14 +338,8 @@ impl ClientConfigBuilder {
     #[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
     #[must_use]
     pub fn native_roots(mut self) -> Self {
-        self.verifier = Some(match Roots::native() {
-            Ok(found) => {
-                #[cfg(feature = "tracing")]
-                if let Some(left_out) = found.left_out() {
-                    tracing::warn!(target: "tercel::roots", "{left_out}");
-                }
-                from_roots(found.roots)
-            }
+        self.verifier = Some(match native_roots() {
+            Ok(roots) => from_roots(roots),
             Err(_) => Err(ConfigError::NoNativeRoots),
         });
         self

@@ -434,4 +434,3 @@ fn fit(names: &[Vec<u8>]) -> bool {
     let length = |sum: usize, name: &Vec<u8>| sum.saturating_add(name.len()).saturating_add(2);
     names.iter().fold(0, length) <= ServerConfig::MAX_AUTHORITIES_LENGTH
 }
-

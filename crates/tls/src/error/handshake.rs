@@ -45,8 +45,5 @@ impl fmt::Display for HandshakeError {
     }
 }
 
-impl core::error::Error for HandshakeError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
+// There is no source: the text has that of `error`, which a chain of errors would repeat.
+impl core::error::Error for HandshakeError {}

@@ -145,11 +145,21 @@ fn a_file_without_readable_roots_fails_the_build() {
     assert!(!file.exists());
     assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots));
     let nothing = Roots::native().map(drop).unwrap_err();
-    assert_eq!(nothing, RootsError::NothingAt("SSL_CERT_FILE"));
-    assert!(nothing.to_string().starts_with("SSL_CERT_FILE names no file"), "{nothing}");
-    for content in ["", "no PEM", &section("CERTIFICATE", b"no certificate"), &trusted()[..200]] {
+    assert!(matches!(nothing, RootsError::Unreadable(_)), "{nothing}");
+    let start = format!("no trust anchors: {}: ", file.display());
+    assert!(nothing.to_string().starts_with(&start), "{nothing}");
+    let trusted_form = trusted().replace(" CERTIFICATE", " TRUSTED CERTIFICATE");
+    for (content, reason) in [
+        ("", "SSL_CERT_FILE names no file or folder with trust anchors"),
+        ("no PEM", "SSL_CERT_FILE names no file or folder with trust anchors"),
+        (&section("CERTIFICATE", b"no certificate"), "unusable trust anchor: "),
+        (&trusted()[..200], "roots.pem:1: "),
+        (&trusted_form, "roots.pem:1: "),
+    ] {
         fs::write(&file, content).unwrap();
         assert_eq!(native().map(drop), Err(ConfigError::NoNativeRoots), "{content}");
+        let nothing = Roots::native().map(drop).unwrap_err().to_string();
+        assert!(nothing.contains(reason), "{content}: {nothing}");
     }
     let text = ConfigError::NoNativeRoots.to_string();
     assert_eq!(text, "native_roots: the platform's root certificates cannot be read");

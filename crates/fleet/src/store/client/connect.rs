@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
 };
-use tercel::certificates::CredentialError;
+use tercel::certificates::{CredentialError, native_roots};
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
 use tercel::pki::{Roots, RootsError, load_certs_pem, load_key_pem};
@@ -126,18 +126,7 @@ impl StoreAddress {
 
 fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
     let roots = match &settings.roots {
-        None => {
-            let found = Roots::native().map_err(|_| {
-                FleetError::Setting(
-                    "store.roots",
-                    "the operating system has no trusted certificate authorities",
-                )
-            })?;
-            if let Some(left_out) = found.left_out() {
-                tracing::warn!("store.roots: {left_out}");
-            }
-            found.roots
-        }
+        None => native_roots().map_err(FleetError::Roots)?,
         Some(path) => {
             let mut roots = Roots::new();
             roots.add_pem(&read(path)?).map_err(|error| {

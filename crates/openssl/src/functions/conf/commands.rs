@@ -64,12 +64,12 @@ const fn option(name: &'static str, bits: u64) -> Flag {
     Flag(name, BOTH, false, Bits::Options(bits))
 }
 
-/// One that the name removes.
+/// A flag whose name removes the bits.
 const fn inverted(name: &'static str, bits: u64) -> Flag {
     Flag(name, BOTH, true, Bits::Options(bits))
 }
 
-/// One of servers.
+/// A flag that only servers have.
 const fn of_server(name: &'static str, bits: u64) -> Flag {
     Flag(name, FLAG_SERVER, false, Bits::Options(bits))
 }
