@@ -1,6 +1,6 @@
 //! Random bytes for keys, nonces and public values, from AWS-LC's generator.
 //!
-//! The generator detects forks and virtual-machine snapshots. Nothing is buffered here, because
+//! The generator detects forks. Nothing is buffered here, because
 //! buffered bytes would be duplicated by a fork. See `deterministic.rs` for tests.
 
 use crate::backend;

@@ -53,6 +53,10 @@ macro_rules! answers {
 
             pub(crate) async fn answer(&self, question: Question) -> Result<Answer, HandshakeError> {
                 match question {
+                    // Without the function, no session for single use is resumed.
+                    Question::ClaimSession(question) if self.claim_session.is_none() => {
+                        Ok(question.answer(false))
+                    }
                     $(Question::$Variant(question) => {
                         let answer = required(&self.$name, stringify!($Variant))?;
                         Ok($Question::answer_from(answer(question).await))
@@ -81,7 +85,7 @@ answers! {
         find_session: FindSession(FindSessionQuestion) => Option<Vec<u8>>,
         /// Sets the function that removes a session for single use (TLS 1.3) from the store, once
         /// its client has proved that it has the session's key. If several connections claim one
-        /// session, only one may get `true`.
+        /// session, only one may get `true`. Without the function, such sessions are not resumed.
         claim_session: ClaimSession(ClaimSessionQuestion) => bool,
         /// Sets the function that finds the pre-shared key for one of the identities that the
         /// client offers. It returns `None` if no identity is known.

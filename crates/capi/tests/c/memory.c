@@ -217,7 +217,18 @@ static void failures(void) {
     EXPECT(TERCEL_OK, tercel_roots_from_pem(pem.data, pem.len, &roots));
     drop(&pem);
     EXPECT(TERCEL_OK, tercel_config_builder_set_roots(builder, roots));
+    CHECK(tercel_roots_warning(roots, NULL, 0) == 0);
     tercel_roots_release(roots);
+
+    // A server's certificate is no trust anchor.
+    char warning[200];
+    const tercel_roots *leaf;
+    pem = material("server.pem");
+    EXPECT(TERCEL_OK, tercel_roots_from_pem(pem.data, pem.len, &leaf));
+    drop(&pem);
+    CHECK(tercel_roots_warning(leaf, warning, sizeof warning) == strlen(warning));
+    CHECK(strstr(warning, "\"CN=server\" is trusted only as itself") == warning);
+    tercel_roots_release(leaf);
     const tercel_config *client = built(builder), *server = test_config(TERCEL_SERVER);
     pair pair = new_pair(client, server);
     CHECK(!run(&pair));

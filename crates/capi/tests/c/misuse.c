@@ -83,6 +83,7 @@ static void parts(void) {
     NULL_POINTER(tercel_roots_from_pem(NULL, 1, &roots));
     ZERO_LENGTH(tercel_roots_from_pem(some, 0, &roots));
     NULL_POINTER(tercel_roots_from_pem(some, 1, NULL));
+    CHECK(tercel_roots_warning(NULL, NULL, 0) == 0);
     EXPECT(TERCEL_CONFIG_PEM_NOTHING_FOUND, tercel_roots_from_pem(some, sizeof some, &roots));
     CHECK(roots == NULL);
     NULL_POINTER(tercel_roots_system(NULL));
@@ -253,6 +254,7 @@ static void handshakes(void) {
     NULL_POINTER(tercel_answer_psk(NULL, NULL));
     NULL_POINTER(tercel_answer_early_data(NULL, 0));
     NULL_POINTER(tercel_answer_credential(NULL, NULL));
+    NULL_POINTER(tercel_answer_unknown_name(NULL));
     NULL_POINTER(tercel_answer_signature(NULL, NULL, 0));
     NULL_POINTER(tercel_answer_peer(NULL, TERCEL_OK, NULL, 0));
     EMPTY(tercel_handshake_early_data(NULL));

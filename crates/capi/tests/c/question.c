@@ -8,6 +8,7 @@ static const tercel_config *chosen;
 static const tercel_psk *known_psk;
 static tercel_status verdict;
 static unsigned asked;
+static int name_is_unknown;
 
 static int is_text(tercel_bytes bytes, const char *text) {
     return bytes.len == strlen(text) && memcmp(bytes.data, text, bytes.len) == 0;
@@ -42,6 +43,7 @@ static void wrong_answers(endpoint *endpoint, tercel_question kind) {
     }
     if (kind != TERCEL_QUESTION_SELECT_CREDENTIAL) {
         EXPECT(wrong, tercel_answer_credential(handshake, NULL));
+        EXPECT(wrong, tercel_answer_unknown_name(handshake));
     }
     if (kind != TERCEL_QUESTION_SIGN) {
         EXPECT(wrong, tercel_answer_signature(handshake, NULL, 0));
@@ -81,7 +83,8 @@ static void answer(endpoint *endpoint) {
         EXPECT(TERCEL_OK, tercel_question_find_credential(handshake, list, 2, &index));
         CHECK(index == 0);
         CHECK(number(endpoint, TERCEL_FIELD_VERSION, 0) == 0x0304);
-        EXPECT(TERCEL_OK, tercel_answer_credential(handshake, own_credential));
+        EXPECT(TERCEL_OK, name_is_unknown ? tercel_answer_unknown_name(handshake)
+                                          : tercel_answer_credential(handshake, own_credential));
     } else if (kind == TERCEL_QUESTION_VERIFY_PEER) {
         CHECK(field(endpoint, TERCEL_FIELD_CERTIFICATE, 0).len > 100);
         CHECK(field(endpoint, TERCEL_FIELD_CERTIFICATE, 1).data == NULL);
@@ -154,6 +157,15 @@ static void decisions(void) {
                     (1u << TERCEL_QUESTION_VERIFY_PEER)));
     CHECK(tercel_connection_fact_bytes(pair.server.connection, TERCEL_FACT_CERTIFICATE, 0).len > 100);
     free_pair(&pair);
+
+    // No credential for the name. RFC 6066 3
+    name_is_unknown = 1;
+    pair = asking_pair(0, TERCEL_ASK_CHOOSE_CONFIG);
+    CHECK(!run(&pair));
+    EXPECT(TERCEL_INTERNAL_NO_CREDENTIAL_FOR_NAME, pair.server.status);
+    EXPECT(TERCEL_CLASS_ALERT | 112, pair.client.status);
+    free_pair(&pair);
+    name_is_unknown = 0;
 
     // No configuration: the connection is refused.
     tercel_config_release(chosen);

@@ -97,7 +97,7 @@ fn an_issued_certificate_that_is_no_authoritys_is_trusted_only_as_itself() {
         let [other] = trusted.not_anchors() else { panic!("{:?}", trusted.not_anchors()) };
         assert_eq!((other.reason, other.is_pinned), (why, true));
         let text = other.to_string();
-        assert!(text.starts_with("CN=Anchor is trusted only as itself: "), "{text}");
+        assert!(text.starts_with("\"CN=Anchor\" is trusted only as itself: "), "{text}");
         let verifier = ChainVerifier::builder(trusted.into()).build().unwrap();
         verify(&verifier, &pki.chain(&service())).unwrap();
         assert_eq!(reason(verify(&verifier, &signed_by(&issued))), RefusalReason::UnknownIssuer);

@@ -119,12 +119,12 @@ impl ServerResumption {
 
     /// Returns the ID of the replay guard. `None` without a guard.
     pub(crate) fn replay_guard_id(&self) -> Option<ReplayGuardId> {
-        let of_guard = match self.replay_guard.as_ref()? {
+        // An ID that was set for an application's guard must not stand for another one.
+        let id = match self.replay_guard.as_ref()? {
             Policy::Here(guard) => guard.id(),
-            Policy::Ask => None,
+            Policy::Ask => self.given_guard_id,
         };
-        let own = || replay_guard::id_in_process(self.own_guard_id);
-        Some(self.given_guard_id.or(of_guard).unwrap_or_else(own))
+        Some(id.unwrap_or_else(|| replay_guard::id_in_process(self.own_guard_id)))
     }
 
     pub(crate) fn is_on(&self) -> bool {

@@ -67,8 +67,8 @@ setters! {
     /// Sessions that admit early data are not resumed by configurations with another window.
     pub fn freshness_window(window: Duration) => config.resumption.freshness_window = window;
 
-    /// Sets the ID of the replay guard, for a guard that is [`Policy::Ask`], or in place of the ID
-    /// of an [object](AdmitEarlyData::id). Default: an ID of this configuration in this process.
+    /// Sets the ID of a replay guard that is [`Policy::Ask`]; an object has
+    /// [its own](AdmitEarlyData::id). Default: an ID of this configuration in this process.
     ///
     /// Early data is accepted only with tickets of configurations whose guard has the same ID. Give
     /// the same ID to configurations and processes only if they ask one guard.

@@ -29,7 +29,8 @@ pub(crate) async fn offerable(
     server: &ServerIdentity,
 ) -> Result<Option<Box<Session>>, Error> {
     let Some(session) = take(flow, config, server).await? else { return Ok(None) };
-    let under_other_name = session.server_name.as_deref() != Some(&*server.name().to_str());
+    let name = server.name().to_str();
+    let under_other_name = !identity::is_same_name(session.server_name.as_deref(), Some(&name));
     // Under another name, only a certificate chain can be verified.
     if under_other_name && (!session.resumption_across_names || session.peer_chain.is_empty()) {
         return Ok(None);

@@ -60,6 +60,14 @@ pub(crate) struct CredentialForHello<'h> {
     chosen: Option<Option<Arc<Credential>>>,
 }
 
+/// Whether two names are equal, or both absent. RFC 4343 2
+pub(super) fn is_same_name(one: Option<&str>, other: Option<&str>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+        _ => one.is_none() && other.is_none(),
+    }
+}
+
 impl<'h> CredentialForHello<'h> {
     pub(crate) fn new(
         config: &'h ServerConfig,
@@ -76,7 +84,14 @@ impl<'h> CredentialForHello<'h> {
     /// context, which is part of the context digest.
     pub(crate) fn authenticates(&mut self, session: &Session) -> bool {
         let Some(set) = &self.config.credential_set else {
-            return self.config.resumption.has_session_context();
+            let Self { config, hello, version, .. } = self;
+            // A full handshake would refuse a name that is unknown by now. RFC 6066 3
+            let is_unknown = |of: &dyn SelectCredential| {
+                let request = negotiate::request_to_resume(hello, *version, config);
+                of.is_unknown_name(&request) && of.select_credential(&request).is_none()
+            };
+            return config.resumption.has_session_context()
+                && !matches!(&config.credentials, Policy::Here(of) if is_unknown(&**of));
         };
         let Some(original) = session.credential else { return false };
         let has_server_name = session.server_name.is_some();

@@ -133,7 +133,7 @@ pub(crate) fn is_resumable(
         && config.common.is_of_same_transport(session)
         && session.context_digest == config.resumption.context_digest_for(session)
         && (session.resumption_across_names && config.resumption.resumption_across_names
-            || session.server_name.as_deref() == server_name)
+            || identity::is_same_name(session.server_name.as_deref(), server_name))
         && config.common.allows(session)
         && session.is_unexpired(now)
         && authenticates_client(session, config)

@@ -59,8 +59,9 @@ pub(crate) fn id_in_process(mut id: ReplayGuardId) -> ReplayGuardId {
 /// ([`Self::freshness_period`] of 60 seconds), with
 /// [`EarlyDataRejection::NotAdmitted`](crate::EarlyDataRejection::NotAdmitted).
 ///
-/// Each guard has a random ID, and another one in each process that is forked. Early data is
-/// accepted only with tickets of configurations that use the same guard in the same process.
+/// Each guard has a random ID, and another one in each process that is forked, unless both have the
+/// same process ID. Early data is accepted only with tickets of configurations that use the same
+/// guard in the same process.
 ///
 /// ```
 /// use std::sync::Arc;

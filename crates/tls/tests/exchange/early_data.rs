@@ -10,7 +10,7 @@ use tercel::{
     ClientConfig, Connection, EarlyData, Handshake, Next, Policy, ReceiveBuffer, ServerConfig,
     clock::Clock,
     error::{InternalError, PeerError},
-    session::{AdmitEarlyData, ReplayGuard},
+    session::{AdmitEarlyData, ReplayGuard, ReplayGuardId},
 };
 
 use crate::fixtures::{client, server};
@@ -18,18 +18,34 @@ use crate::pair::Pair;
 use crate::resumption::ManualClock;
 
 /// A guard that accepts each value once.
-struct SingleUse(ReplayGuard);
+struct SingleUse {
+    guard: ReplayGuard,
+    id: Option<ReplayGuardId>,
+}
 
 impl AdmitEarlyData for SingleUse {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
         let expires = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 120));
-        self.0.insert_once(unique, expires, now)
+        self.guard.insert_once(unique, expires, now)
+    }
+
+    fn id(&self) -> Option<ReplayGuardId> {
+        self.id
     }
 }
 
 pub(crate) fn guard() -> Policy<dyn AdmitEarlyData> {
-    let long_ago = UnixTime::since_unix_epoch(Duration::from_secs(0));
-    Policy::Here(Arc::new(SingleUse(ReplayGuard::new(100, long_ago))))
+    guard_with(None)
+}
+
+/// A guard with an ID that others have, too, as if all of them asked one.
+pub(crate) fn common_guard() -> Policy<dyn AdmitEarlyData> {
+    guard_with(Some([1; 16]))
+}
+
+fn guard_with(id: Option<ReplayGuardId>) -> Policy<dyn AdmitEarlyData> {
+    let guard = ReplayGuard::new(100, UnixTime::since_unix_epoch(Duration::from_secs(0)));
+    Policy::Here(Arc::new(SingleUse { guard, id }))
 }
 
 /// The result of a connection with early data.

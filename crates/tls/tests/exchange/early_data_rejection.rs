@@ -15,7 +15,7 @@ use tercel::{
     Question, ReceiveBuffer, ServerConfig,
 };
 
-use crate::early_data::{RejectAll, guard};
+use crate::early_data::{RejectAll, common_guard, guard};
 use crate::fixtures::{NAME, client, server};
 use crate::replay::replay;
 use crate::resumption::ManualClock;
@@ -176,15 +176,38 @@ fn a_pre_shared_key_in_place_of_the_session_does_not_resume_it() {
     assert_eq!(visit.server.info.pre_shared_key(), Some(&b"key"[..]));
 }
 
+/// An ID that was set for the application's guard does not stand for a guard in memory, whichever
+/// of the two was set last. RFC 9846 8.2
+#[test]
+fn an_id_for_questions_is_not_that_of_a_guard() {
+    let build = servers();
+    let id = [1; 16];
+    let builders = || {
+        [
+            build().early_data(LIMIT, guard()).replay_guard_id(id),
+            build().replay_guard_id(id).early_data(LIMIT, guard()),
+            build().early_data(LIMIT, Policy::Ask).replay_guard_id(id).early_data(LIMIT, guard()),
+        ]
+    };
+    for first in builders() {
+        let first = first.build().unwrap();
+        for second in builders() {
+            let expected = [EarlyDataRejection::ByServer, EarlyDataRejection::NotAdmitted];
+            let visit =
+                assert_rejected(&tls13_client(), [&first, &second.build().unwrap()], expected);
+            assert!(visit.client.info.resumed);
+        }
+    }
+}
+
 /// A client may send as much early data as its ticket allows, so a server with a lower limit
 /// rejects all early data.
 #[test]
 fn a_server_that_allows_less_than_the_ticket_does_not_allow_any() {
-    let servers = servers();
-    let build = || servers().replay_guard_id([1; 16]);
-    let first = build().early_data(LIMIT, guard()).build().unwrap();
-    let lower = build().early_data(LIMIT - 1, guard());
-    let none = build().early_data(0, guard());
+    let build = servers();
+    let first = build().early_data(LIMIT, common_guard()).build().unwrap();
+    let lower = build().early_data(LIMIT - 1, common_guard());
+    let none = build().early_data(0, common_guard());
     let without_a_guard = build();
     for second in [lower, none, without_a_guard] {
         let servers = [&first, &second.build().unwrap()];
@@ -192,7 +215,7 @@ fn a_server_that_allows_less_than_the_ticket_does_not_allow_any() {
         let visit = assert_rejected(&tls13_client(), servers, expected);
         assert!(visit.client.info.resumed);
     }
-    let (client, higher) = (tls13_client(), build().early_data(LIMIT + 1, guard()));
+    let (client, higher) = (tls13_client(), build().early_data(LIMIT + 1, common_guard()));
     visit(&client, &first);
     let accepted = visit(&client, &higher.build().unwrap());
     assert_eq!(accepted.reasons(), [(EarlyData::Accepted, None); 2]);

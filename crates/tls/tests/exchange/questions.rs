@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tercel::crypto::SigningKey;
 use tercel::questions::{
@@ -162,6 +163,46 @@ fn a_server_may_answer_that_the_name_is_unknown() {
                 assert_eq!(failure.client, Some(Error::AlertReceived(alert)));
             }
         }
+    }
+}
+
+/// A server with a certificate until its name is removed.
+struct Removable {
+    credential: Arc<Credential>,
+    is_removed: AtomicBool,
+}
+
+impl SelectCredential for Removable {
+    fn select_credential(&self, _: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+        (!self.is_removed.load(Ordering::Relaxed)).then(|| Arc::clone(&self.credential))
+    }
+
+    fn is_unknown_name(&self, _: &CredentialRequest<'_>) -> bool {
+        true
+    }
+}
+
+/// A session does not outlive the server name: a full handshake would be refused. RFC 6066 3
+#[test]
+fn a_session_of_a_removed_name_is_not_resumed() {
+    for version in BOTH_VERSIONS {
+        let credential = Arc::new(credential(Kind::P256));
+        let names = Arc::new(Removable { credential, is_removed: AtomicBool::new(false) });
+        let server = ServerConfig::builder()
+            .credentials(Policy::Here(Arc::clone(&names) as _))
+            .session_context(b"all names")
+            .build()
+            .unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        let connect = || Pair::new(&client, &server, NAME).connect();
+        for is_resumed in [false, true] {
+            let mut ends = connect().unwrap();
+            ends.talk();
+            assert_eq!(ends.client.connection.info.resumed, is_resumed);
+        }
+        names.is_removed.store(true, Ordering::Relaxed);
+        let failure = connect().unwrap_err();
+        assert_eq!(failure.server, Some(InternalError::NoCredentialForName.into()));
     }
 }
 

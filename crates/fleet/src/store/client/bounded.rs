@@ -24,7 +24,9 @@ impl<T> BoundedReplies<T> {
     fn requested(&mut self, bytes: usize) {
         let for_requests = bytes.saturating_mul(REPLY_PER_BYTE);
         let most = for_requests.clamp(MOST, MOST_QUEUED);
-        self.left = self.left.saturating_add(for_requests).saturating_add(REPLY).min(most);
+        let left = self.left.saturating_add(for_requests).saturating_add(REPLY).min(most);
+        // A short write does not take back what long ones before it have allowed.
+        self.left = self.left.max(left);
     }
 }
 
@@ -72,7 +74,7 @@ const REPLY: usize = 256 << 10;
 const REPLY_PER_BYTE: usize = 1 << 10;
 
 /// The number of bytes that the store may send at most after one small write, and after a long
-/// write with many requests.
+/// write with many requests. Parsed values may need twenty times as much memory.
 const MOST: usize = 2 << 20;
 const MOST_QUEUED: usize = 16 << 20;
 
@@ -95,6 +97,17 @@ mod tests {
         near.read_exact(&mut received[..MOST]).await.unwrap();
         let error = near.read_exact(&mut received[..1]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[tokio::test]
+    async fn a_short_write_after_a_long_one_takes_nothing_back() {
+        let (near, mut far) = duplex(64 << 20);
+        let mut near = BoundedReplies::new(near);
+        let mut received = vec![0; 3 * MOST];
+        near.write_all(&[7; 8 << 10]).await.unwrap();
+        near.write_all(&[7; 100]).await.unwrap();
+        far.write_all(&received).await.unwrap();
+        near.read_exact(&mut received).await.unwrap();
     }
 
     #[tokio::test]

@@ -129,8 +129,7 @@ impl SessionWithId {
         if let Some(stored) = resumption_rules::stored_session(config, value, &id) {
             flow.invalidate_on_alert(stored)?;
         }
-        // A store that is only for session IDs limits the number of sessions and not their size, so
-        // large sessions are not stored there.
+        // In a store that is only for session IDs, large sessions would evict many others.
         let too_large = config.resumption.only_session_ids
             && session.as_ref().is_some_and(|session| {
                 let length = |der: &CertificateDer<'_>| der.len();

@@ -90,7 +90,7 @@ impl RotatingTickets {
                 self.replace(&keys, process, now)?;
                 continue;
             }
-            // The result is `None` if other threads have used the last nonces since the check.
+            // The result is `None` if other threads have sealed the last tickets since the check.
             if let Some(ticket) = current.sealing.seal(&current.name, FORMAT, session) {
                 return Some(ticket);
             }
@@ -210,7 +210,7 @@ const FORMAT: &[u8] =
 const MAX_OLDER: usize = 4;
 
 /// The number of attempts to seal a ticket. They suffice for two rounds in which the key is
-/// replaced and other threads then use all nonces of the new key.
+/// replaced and other threads then seal all tickets of the new key.
 const ATTEMPTS: usize = 4;
 
 #[cfg(all(test, loom))]

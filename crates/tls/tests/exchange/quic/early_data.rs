@@ -10,7 +10,7 @@ use tercel_wire::HandshakeType;
 
 use super::messages::split;
 use super::pair::{Ends, OF_SERVER, Pair, check_direction, client, server};
-use crate::early_data::guard;
+use crate::early_data::{common_guard, guard};
 
 const GROUPS: [NamedGroup; 2] = [NamedGroup::X25519, NamedGroup::SECP256R1];
 
@@ -19,7 +19,7 @@ fn early_client() -> ClientConfigBuilder {
 }
 
 fn early_server() -> ServerConfigBuilder {
-    server().early_data(1, guard()).quic_early_data_context(b"settings")
+    server().early_data(1, common_guard()).quic_early_data_context(b"settings")
 }
 
 fn build(
@@ -102,8 +102,7 @@ fn a_server_rejects_early_data_of_another_context() {
         let keys = tercel::session::TicketKeySet::new(keys, None, None).unwrap();
         let lifetime = std::time::Duration::from_secs(3600);
         let tickets = tercel::session::SharedTickets::new(&keys, lifetime);
-        // The servers ask one guard.
-        builder.tickets(Arc::new(tickets)).replay_guard_id([1; 16]).build().unwrap()
+        builder.tickets(Arc::new(tickets)).build().unwrap()
     };
     let changed = [
         (early_server(), None),
@@ -111,7 +110,7 @@ fn a_server_rejects_early_data_of_another_context() {
             early_server().quic_early_data_context(b"other settings"),
             Some(EarlyDataRejection::ParametersChanged),
         ),
-        (server().early_data(1, guard()), Some(EarlyDataRejection::NotAllowed)),
+        (server().early_data(1, common_guard()), Some(EarlyDataRejection::NotAllowed)),
         (server().quic_early_data_context(b"settings"), Some(EarlyDataRejection::NotAllowed)),
         (early_server().groups(&GROUPS[1..]), Some(EarlyDataRejection::HelloRetryRequest)),
     ];

@@ -186,7 +186,9 @@ pub(super) fn resumption_options() -> Vec<Entry<ServerConfigBuilder>> {
             |b| b.session_context(b"two"),
         ),
         server_option("early_data", false, same, |b| b.early_data(1000, guard())),
-        server_option("replay_guard_id", false, same, |b| b.replay_guard_id([1; 16])),
+        server_option("replay_guard_id", false, same, |b| {
+            b.early_data(1000, Policy::Ask).replay_guard_id([1; 16])
+        }),
         server_option(
             "freshness_window",
             true,

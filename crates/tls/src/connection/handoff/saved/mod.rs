@@ -78,6 +78,7 @@ impl Connection {
     /// Returns the connection with the reason: [`InternalError::Failed`] after an error;
     /// [`crate::error::Misuse::CertificatePending`] for a client that may receive a post-handshake
     /// certificate request, and for a server with an unanswered one;
+    /// [`crate::error::Misuse::PartialMessage`] while a refused renegotiation is received;
     /// [`crate::error::Misuse::BoundToFipsModule`] for TLS 1.3 with AES-GCM, if the feature `fips`
     /// is on; [`InternalError::Encode`] if a part is longer than its length field.
     pub fn save(mut self) -> Result<Zeroizing<Vec<u8>>, HandoffError> {

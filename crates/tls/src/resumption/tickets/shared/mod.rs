@@ -93,7 +93,7 @@ impl SharedTickets {
                 self.state.replace(&state, fresh);
                 continue;
             };
-            // The result is `None` if other threads have used the last nonces since the check.
+            // The result is `None` if other threads have sealed the last tickets since the check.
             if let Some(ticket) = subkey.sealing.seal(&subkey.id, FORMAT, session) {
                 return Some(ticket);
             }
