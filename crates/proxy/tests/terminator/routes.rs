@@ -105,7 +105,7 @@ async fn client_ca_with_a_clients_certificate_certifies_nobody_else() {
     for (file, subject) in [("admin.pem", "CN=admin"), ("alice.pem", "CN=alice")] {
         let (warnings, contents) = tercel_proxy::check_files(&parsed(&settings(file))).unwrap();
         let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-        let expected = format!("{subject} is trusted only as itself");
+        let expected = format!("\"{subject}\" is trusted only as itself");
         assert!(warning.to_string().contains(&expected), "{warning}");
         let described = format!("{file}: 1 CERTIFICATE");
         assert!(contents.iter().any(|line| line.ends_with(&described)), "{contents:?}");
