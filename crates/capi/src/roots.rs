@@ -37,7 +37,7 @@ pub unsafe extern "C" fn tercel_roots_from_pem(
         let mut place = Place::new(roots, core::ptr::null())?;
         let pem = pointers::slice(pem, len)?;
         let mut roots = tercel::pki::Roots::new();
-        roots.add_pem(pem).map_err(status::of_roots)?;
+        roots.add_pem(pem).map_err(|error| status::of_roots(&error))?;
         let others: Vec<_> = roots.not_anchors().iter().map(ToString::to_string).collect();
         place.set(shared::new(Roots::new((roots, others.join("\n")))?));
         Ok(())
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn tercel_roots_system(roots: *mut *const Roots) -> Status
 
 #[cfg(feature = "native-roots")]
 fn native() -> Result<(tercel::pki::Roots, String)> {
-    let found = tercel::pki::Roots::native().map_err(status::of_roots)?;
+    let found = tercel::pki::Roots::native().map_err(|error| status::of_roots(&error))?;
     let warning = found.left_out().unwrap_or_default();
     Ok((found.roots, warning))
 }

@@ -22,7 +22,7 @@ pub enum FleetError {
     Exposed(PathBuf),
     /// A file has the wrong type or content.
     Content(PathBuf, &'static str),
-    /// The authorities of the operating system, which the store's certificate needs, cannot be read.
+    /// The authorities of the operating system, which verify the store, cannot be read.
     Roots(RootsError),
     /// The keys in a file do not form a valid set.
     Keys(PathBuf, TicketKeyError),

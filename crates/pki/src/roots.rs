@@ -241,9 +241,10 @@ impl Roots {
     ///
     /// System stores often have some unusual certificates. Those that cannot be read are skipped
     /// ([`NativeRoots::problems`]). Sections in OpenSSL's own form (`TRUSTED CERTIFICATE`) are
-    /// skipped in folders, because the same authorities are there in the usual form, too. Those that are not authorities' are left out and not pinned,
-    /// because a system's store is not made for one program ([`Roots::not_anchors`]).
-    /// [`NativeRoots::left_out`] is a text about both. An empty result is an error.
+    /// skipped in folders, because the same authorities are there in the usual form, too. Those
+    /// that are not authorities' are left out and not pinned, because a system's store is not made
+    /// for one program ([`Roots::not_anchors`]). [`NativeRoots::left_out`] is a text about both. An
+    /// empty result is an error.
     pub fn native() -> Result<NativeRoots, RootsError> {
         Self::of_store(Found::of_system())
     }

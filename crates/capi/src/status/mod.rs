@@ -127,9 +127,9 @@ pub(crate) fn of_credential(error: CredentialError) -> Status {
     }
 }
 
-pub(crate) fn of_roots(error: RootsError) -> Status {
+pub(crate) fn of_roots(error: &RootsError) -> Status {
     match error {
-        RootsError::Pem(error) => of_pem(error),
+        RootsError::Pem(error) => of_pem(*error),
         RootsError::NothingFound | RootsError::NothingAt(_) | RootsError::Unreadable(_) => {
             TERCEL_CONFIG_NO_ROOTS
         }

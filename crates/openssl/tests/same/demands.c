@@ -149,7 +149,20 @@ static int connect_once(SSL_CTX *client, SSL_CTX *server, const char *certificat
     return done;
 }
 
+/* The mode that is set after the server's flight is that of later requests: this handshake has no request. */
+static void demand_after_the_flight(int version) {
+    struct pair pair = pair_of(client_context(version), server_context(version), 1 << 14);
+    CHECK(SSL_connect(pair.client) == -1);
+    CHECK(SSL_accept(pair.server) == -1 && SSL_get_error(pair.server, -1) == SSL_ERROR_WANT_READ);
+    SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    CHECK(SSL_accept(pair.server) == -1);
+    printf("version %x, after the flight: connected %d\n", version, shake(&pair));
+    free_pair(&pair);
+}
+
 int main(void) {
+    demand_after_the_flight(TLS1_2_VERSION);
+    demand_after_the_flight(TLS1_3_VERSION);
     static const char *const certificates[] = {NULL, "rsa.pem", "client.pem"};
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
         for (int place = 0; place < PLACES; place++)

@@ -320,8 +320,8 @@ impl<'a> Certificate<'a> {
         }
     }
 
-    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited: the
-    /// curve may be an altered one. RFC 5480 2.1.1
+    /// Whether the key is not an EC key, or names its curve. Explicit parameters are prohibited:
+    /// the curve may be an altered one. RFC 5480 2.1.1
     pub(crate) fn has_named_curve(&self) -> Result<bool, Malformed> {
         let mut key = Reader::new(der::single(self.subject_public_key_info, der::SEQUENCE)?);
         let mut algorithm = Reader::new(key.expect(der::SEQUENCE)?);

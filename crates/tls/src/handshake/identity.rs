@@ -60,7 +60,7 @@ pub(crate) struct CredentialForHello<'h> {
     chosen: Option<Option<Arc<Credential>>>,
 }
 
-/// Whether two names are equal, or both absent. RFC 4343 2
+/// Whether two names are equal, or both absent. Case does not count.
 pub(super) fn is_same_name(one: Option<&str>, other: Option<&str>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
