@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
 };
-use tercel::certificates::{CredentialError, native_roots};
+use tercel::certificates::CredentialError;
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
 use tercel::pki::{Roots, RootsError, load_certs_pem, load_key_pem};
@@ -17,6 +17,7 @@ use tercel_tokio::Connector;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tracing::warn;
 
 use super::bounded::BoundedReplies;
 use super::reply::reason;
@@ -126,7 +127,13 @@ impl StoreAddress {
 
 fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
     let roots = match &settings.roots {
-        None => native_roots().map_err(FleetError::Roots)?,
+        None => {
+            let found = Roots::native().map_err(FleetError::Roots)?;
+            if let Some(left_out) = found.left_out() {
+                warn!("store.roots: {left_out}");
+            }
+            found.roots
+        }
         Some(path) => {
             let mut roots = Roots::new();
             roots.add_pem(&read(path)?).map_err(|error| {
