@@ -78,6 +78,7 @@ lints:
     for crate in tercel tercel-quinn tercel-proxy tercel-cli; do \
         cargo clippy -p $crate --no-default-features -- -D warnings || exit 1; \
     done
+    tools/loom.sh --check
 
 # Check that the documentation of all features has no faults.
 documentation:

@@ -91,7 +91,7 @@ pub(crate) const STEPS: &[Step] = &[
         .needs(&["openssl", "golang"])
         .long("just chains --count 20000")
         .quick(),
-    Step::rotating(2, "cross", "just cross --quick", 8)
+    Step::rotating(2, "cross", "just cross --quick", 7)
         .builds_in("cross")
         .needs(&[
             "qemu-user",

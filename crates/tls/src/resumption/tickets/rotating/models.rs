@@ -3,6 +3,7 @@
 use loom::thread;
 
 use super::*;
+use crate::resumption::tickets::sealing::NONCE;
 
 fn at(seconds: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(seconds))
