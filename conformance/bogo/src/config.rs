@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tercel::wire::ClientHello;
 use tercel::{
-    Answer, ClientConfig, Handshake, Policy, Question, ReceiveBuffer, ServerConfig, ServerName,
+    Answer, ClientConfig, Handshake, Next, Policy, Question, ReceiveBuffer, ServerConfig,
+    ServerName,
     certificates::{AcceptAnyPeer, SelectCredential, VerifyPeer},
     client::ClientConfigBuilder,
     clock::Clock,
@@ -14,7 +15,7 @@ use tercel::{
     psk::FindPreSharedKey,
     quic,
     server::ClientAuth,
-    session::{AdmitEarlyData, ClientSessionStore, ServerSessionStore},
+    session::{AdmitEarlyData, ClientSessionStore, ReplayGuardId, ServerSessionStore},
 };
 use tercel_wire::HandshakeMessage;
 
@@ -137,19 +138,18 @@ impl Setup {
         let store: Arc<dyn ClientSessionStore> = Arc::new(FixedSession(session));
         let config = (**builder).clone().session_store(store).early_data(true);
         // Whether the server is still trusted does not matter here.
-        let mut config = config.verify_resumed(false);
-        // The option `fips` does not allow this verifier.
-        if !self.application.options.fips {
-            config = config.verifier(Policy::Here(Arc::new(AcceptAnyPeer)));
-        }
-        let config = config.build().map_err(unsupported)?;
+        let config = config.verify_resumed(false).build().map_err(unsupported)?;
         if self.application.options.quic {
             return FirstFlight::over_quic(&config, name);
         }
         let mut handshake = Handshake::client(config, name);
         let mut sent = Vec::new();
-        // If the call fails, no bytes are sent, and there is no early data.
-        let _ = handshake.advance(&mut ReceiveBuffer::new(), &mut sent);
+        // If a call fails, no bytes are sent, and there is no early data.
+        while let Ok(Next::Answer(Question::VerifyPeer(question))) =
+            handshake.advance(&mut ReceiveBuffer::new(), &mut sent)
+        {
+            let _ = handshake.answer(question.resolve(&AcceptAnyPeer));
+        }
         let early_data = handshake.early_sender().is_some();
         // The message follows the header of its record.
         Ok(FirstFlight { early_data, message: sent.get(5..).unwrap_or_default().to_vec() })
@@ -177,6 +177,9 @@ impl FirstFlight {
             match handshake.advance() {
                 Ok(quic::Next::Send(_, data)) => flight.message.extend(data),
                 Ok(quic::Next::EarlyKeys(_)) => flight.early_data = true,
+                Ok(quic::Next::Answer(Question::VerifyPeer(question))) => {
+                    let _ = handshake.answer(question.resolve(&AcceptAnyPeer));
+                }
                 _ => return Ok(flight),
             }
         }
@@ -349,7 +352,7 @@ pub(crate) fn server_config(
 const MAX_EARLY_DATA: u32 = 14336;
 
 /// The ID of the one replay guard of the shim.
-const GUARD: [u8; 16] = *b"BoringSSL runner";
+pub(crate) const GUARD: ReplayGuardId = *b"BoringSSL runner";
 
 /// A policy that uses this object inside the library, or with `-async` asks the application.
 fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {

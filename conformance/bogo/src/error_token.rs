@@ -21,6 +21,10 @@ pub(crate) fn of(error: Error) -> String {
         Error::EchRejected => ":ECH_REJECTED:".to_owned(),
         Error::Truncated => ":UNEXPECTED_EOF:".to_owned(),
         Error::ClosedInHandshake => ":HANDSHAKE_CLOSED:".to_owned(),
+        // BoringSSL names the first property of the client's hello that its certificates lack.
+        Error::Internal(InternalError::NoCredentialSelected) => {
+            ":NO_COMMON_SIGNATURE_ALGORITHMS:".to_owned()
+        }
         Error::Internal(InternalError::NoCredential) => ":NO_CERTIFICATE_SET:".to_owned(),
         other => named(&other),
     }

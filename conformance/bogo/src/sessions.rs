@@ -11,10 +11,11 @@ use tercel::{
     clock::Clock,
     session::{
         AdmitEarlyData, ClientSessionKey, ClientSessionStore, NewSession, ReplayGuard,
-        RotatingTickets, ServerMemoryStore, ServerSessionStore, TicketSealer,
+        ReplayGuardId, RotatingTickets, ServerMemoryStore, ServerSessionStore, TicketSealer,
     },
 };
 
+use crate::config::GUARD;
 use crate::runner_tickets::RunnerTickets;
 
 /// The shared state of all connections.
@@ -170,6 +171,11 @@ impl AdmitEarlyData for SingleUseGuard {
     fn admit_early_data(&self, unique: &[u8], now: UnixTime) -> bool {
         let expires = at(now.as_secs().saturating_add(FRESH));
         self.0.insert_once(unique, expires, now)
+    }
+
+    /// All connections of a test share the guard.
+    fn id(&self) -> Option<ReplayGuardId> {
+        Some(GUARD)
     }
 }
 
