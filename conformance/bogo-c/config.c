@@ -191,7 +191,6 @@ const tercel_config *server_config(test *test, bool stored, const list *groups, 
                      options->policy == CNSA_1 || options->policy == CNSA_2;
     set_option(builder, TERCEL_OPTION_PREFER_CLIENT_ORDER, !own_order);
     set_option(builder, TERCEL_OPTION_ACKNOWLEDGE_SERVER_NAME, !options->no_server_name_ack);
-    set_option(builder, TERCEL_OPTION_STORE_ONLY_CERTIFICATE_DIGESTS, options->digests_only);
     set_option(builder, TERCEL_OPTION_RESUMPTION_ACROSS_NAMES, options->across_names);
     need(tercel_config_builder_set_tickets(builder, test->shared->tickets), "tickets");
     if (options->no_ticket) {

@@ -106,10 +106,6 @@ static void check_peer(test *test, tercel_connection *connection) {
     require(options->expect_timestamps.len == 0 ||
                 same_as(options->expect_timestamps, tercel_connection_fact_bytes(connection, TERCEL_FACT_TIMESTAMPS, 0)),
             "unexpected certificate timestamps");
-    if (options->server) {
-        bool digest = tercel_connection_fact_bytes(connection, TERCEL_FACT_CERTIFICATE_DIGEST, 0).data != NULL;
-        require(digest == options->expect_client_digest, "unexpected presence of a digest");
-    }
     // A server must have negotiated the protocol that it selects, and a client the expected one.
     bytes protocol = options->server ? options->select_alpn : options->expect_alpn;
     require(same_as(protocol, tercel_connection_fact_bytes(connection, TERCEL_FACT_ALPN, 0)), "an unexpected protocol");

@@ -54,7 +54,7 @@ typedef struct {
     policy policy;
     uint64_t max_send_fragment;
 
-    bool no_ticket, enable_early_data, reverify_on_resume, digests_only, across_names;
+    bool no_ticket, enable_early_data, reverify_on_resume, across_names;
     uint64_t resumption_delay;
 
     const char *host_name;
@@ -82,7 +82,7 @@ typedef struct {
     bool expect_hrr, expect_no_hrr, expect_session_miss, expect_no_session, expect_ticket_renewal;
     bool expect_ticket_supports_early_data, expect_session_id, expect_no_session_id;
     bool expect_accept_early_data, expect_reject_early_data, expect_no_offer_early_data;
-    bool expect_client_digest, expect_across_names, expect_not_across_names, expect_extended_master_secret;
+    bool expect_across_names, expect_not_across_names, expect_extended_master_secret;
     bool expect_secure_renegotiation, expect_no_secure_renegotiation, expect_no_server_name, expect_no_peer_cert;
     bool expect_verify_result;
     const char *expect_early_data_reason, *expect_server_name, *expect_peer_cert_file, *expect_client_ca_list;

@@ -359,10 +359,13 @@ fn slot<T: ?Sized>(options: &Options, object: Arc<T>) -> Policy<T> {
     if options.asynchronous { Policy::Ask } else { Policy::Here(object) }
 }
 
-/// The policy for the peer's certificates. The option `fips` does not allow to ask the application.
+/// The policy for the peer's certificates. The option `fips` does not allow to ask the application,
+/// and a session with only the digest of a certificate is resumed only if the verifier has a
+/// fingerprint.
 fn verifier(options: &Options, application: &Arc<Application>) -> Policy<dyn VerifyPeer> {
     let verifier = Arc::clone(application) as Arc<dyn VerifyPeer>;
-    if options.fips { Policy::Here(verifier) } else { slot(options, verifier) }
+    let is_here = options.fips || options.digests_only;
+    if is_here { Policy::Here(verifier) } else { slot(options, verifier) }
 }
 
 /// Parses a list of protocol names in the format of the extension.

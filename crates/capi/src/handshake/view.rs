@@ -54,6 +54,7 @@ impl View {
                 view.bytes(TERCEL_FIELD_OCSP_RESPONSE, peer.ocsp_response);
                 view.bytes(TERCEL_FIELD_TIMESTAMPS, peer.signed_certificate_timestamps);
                 view.numbers(TERCEL_FIELD_TIME, [peer.now.as_secs()]);
+                view.numbers(TERCEL_FIELD_RESUMED, [peer.resumed]);
             }
             _ => {}
         }

@@ -230,6 +230,47 @@ static void early_data(tercel_questions questions, uint32_t admitted) {
     tercel_config_release(server);
 }
 
+static unsigned verifications;
+
+// Accepts the peer of a full handshake, and counts questions about the peer of a session.
+static void answer_about_peer(endpoint *endpoint) {
+    uint64_t of_session;
+    CHECK(tercel_handshake_question(endpoint->handshake) == TERCEL_QUESTION_VERIFY_PEER);
+    EXPECT(TERCEL_OK, tercel_question_number(endpoint->handshake, TERCEL_FIELD_RESUMED, 0, &of_session));
+    verifications += of_session ? 1000 : 1;
+    EXPECT(TERCEL_OK, tercel_answer_peer(endpoint->handshake, TERCEL_OK, NULL, 0));
+}
+
+// A caller that verifies peers is asked again about the peer of a session that configurations share.
+static void peers_of_sessions(uint16_t version) {
+    const tercel_config *server = test_config(TERCEL_SERVER);
+    verifications = 0;
+    for (int round = 0; round < 2; round++) {
+        tercel_config_builder *builder = test_builder(TERCEL_CLIENT);
+        set_option(builder, TERCEL_OPTION_SESSIONS, TERCEL_SESSIONS_GIVEN);
+        set_version(builder, version);
+        EXPECT(TERCEL_OK, tercel_config_builder_set_questions(builder, TERCEL_ASK_VERIFY_PEER));
+        EXPECT(TERCEL_OK, tercel_config_builder_set_content(builder, TERCEL_CONTENT_SESSION_CONTEXT,
+                                                            (const uint8_t *)"test", 4));
+        const tercel_config *client = built(builder);
+        pair pair = new_pair(client, server);
+        pair.answer = answer_about_peer;
+        if (round > 0) {
+            EXPECT(TERCEL_OK, tercel_handshake_offer_session(pair.client.handshake, session.data, session.len));
+            drop(&session);
+        }
+        run_connected(&pair);
+        send_text(&pair.server, &pair.client, "hello");
+        keep_session(&pair.client);
+        CHECK(resumed(&pair) == round);
+        free_pair(&pair);
+        tercel_config_release(client);
+    }
+    CHECK(verifications == 1001);
+    drop(&session);
+    tercel_config_release(server);
+}
+
 // The encoding that tercel_tickets_shared documents.
 static size_t encode_keys(uint8_t *out, uint8_t current, uint8_t previous) {
     size_t len = 0;
@@ -333,6 +374,7 @@ void session_tests(void) {
         given_sessions(version);
         stored_sessions(version, 0);
         stored_sessions(version, TERCEL_ASK_CLAIM_SESSION);
+        peers_of_sessions(version);
     }
     kept_sessions(TERCEL_SESSIONS_KEPT);
     kept_sessions(TERCEL_SESSIONS_NONE);
