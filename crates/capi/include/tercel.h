@@ -624,8 +624,8 @@ typedef uint64_t tercel_rejection;
 // a second more.
 #define TERCEL_FIELD_FRESHNESS_WINDOW 39
 
-// Number, VERIFY_PEER: 1 if the peer was authenticated by an earlier handshake, whose session is to
-// be resumed. A refusal then leads to a full handshake.
+// Number, VERIFY_PEER: 1 if the peer was authenticated by an earlier handshake, whose session is
+// to be resumed. A refusal then leads to a full handshake.
 #define TERCEL_FIELD_RESUMED 40
 
 // SHA-256, which is the default if the peers agreed on none.

@@ -76,6 +76,6 @@ pub const TERCEL_FIELD_TIME: Field = 38;
 /// Number, ADMIT_EARLY_DATA: the freshness window in seconds. Remember values for twice as long and
 /// a second more.
 pub const TERCEL_FIELD_FRESHNESS_WINDOW: Field = 39;
-/// Number, VERIFY_PEER: 1 if the peer was authenticated by an earlier handshake, whose session is to
-/// be resumed. A refusal then leads to a full handshake.
+/// Number, VERIFY_PEER: 1 if the peer was authenticated by an earlier handshake, whose session is
+/// to be resumed. A refusal then leads to a full handshake.
 pub const TERCEL_FIELD_RESUMED: Field = 40;
