@@ -13,7 +13,14 @@ work=$(mktemp -d)
 chmod 755 "$work"
 failed=0
 started=()
-trap 'stop_all; rm -rf "$work"' EXIT
+trap 'ended $?; stop_all; rm -rf "$work"' EXIT
+
+# Names the program during which the script ended, such as one whose server did not start.
+ended() { # STATUS
+    [ -n "${program:-}" ] || return 0
+    printf '%-12s %-58s %s\n' "$program" "the script ended, for example because a server did not start" FAILED
+    [ ! -e "$work/server.log" ] || sed 's/^/    /' "$work/server.log" | tail -n 5
+}
 
 on() { LD_LIBRARY_PATH=$library timeout 20 "$@"; }
 
@@ -1186,4 +1193,5 @@ for program in curl nginx postgres redis memcached haproxy python apache stunnel
     bind openvpn tcl ruby postfix; do
     "try_$program"
 done
+program=
 exit "$failed"

@@ -2,17 +2,28 @@
 
 use crate::objects::dane::Digest;
 
-/// Whether the implementations of this library meet a query: each clause is optional, or excludes
-/// the FIPS module.
+/// Whether the implementations of this library meet a query: each clause is optional, or selects
+/// what is neither the FIPS module nor another special module.
 pub(super) fn are_met(query: &str) -> bool {
     query.split(',').map(str::trim).all(|clause| {
-        let compact: String = clause.split_whitespace().collect();
-        let compact = compact.to_ascii_lowercase();
         // A clause with a leading `-` removes a default.
-        clause.is_empty()
-            || clause.starts_with(['?', '-'])
-            || ["fips=no", "fips!=yes"].contains(&compact.as_str())
+        clause.is_empty() || clause.starts_with(['?', '-']) || is_met(clause)
     })
+}
+
+/// Whether one clause is met. This library counts as the provider `default`, and has no other
+/// property; a property that is absent is `no` (property(7)).
+fn is_met(clause: &str) -> bool {
+    let clause: String = clause.split_whitespace().collect();
+    let clause = clause.to_ascii_lowercase();
+    let (name, value, is_equal) = match (clause.split_once("!="), clause.split_once('=')) {
+        (Some((name, value)), _) => (name, value, false),
+        (None, Some((name, value))) => (name, value, true),
+        (None, None) => (clause.as_str(), "yes", true),
+    };
+    let own = if name == "provider" { "default" } else { "no" };
+    let is_number = value.starts_with(|first: char| first.is_ascii_digit());
+    !is_number && (value.trim_matches(['\'', '"']) == own) == is_equal
 }
 
 /// Whether the process uses algorithms outside of the FIPS module. Its default properties, its
@@ -28,11 +39,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_preferences_and_the_absence_of_fips_are_met() {
-        for query in ["", "?fips=yes", "fips=no", "-fips", "?provider=default, fips = no"] {
+    fn preferences_and_the_absence_of_special_modules_are_met() {
+        let met = [
+            "",
+            "?fips=yes",
+            "fips=no",
+            "-fips",
+            "?provider=default, fips = no",
+            "provider!=fips",
+            "provider=default",
+            "provider = 'default', fips != yes",
+            "x!=y",
+        ];
+        for query in met {
             assert!(are_met(query), "{query}");
         }
-        for query in ["fips=yes", "fips", "provider=default", "?a=b,fips=yes", "fips!=no", "x"] {
+        let unmet = [
+            "fips=yes",
+            "fips",
+            "provider=fips",
+            "provider!=default",
+            "?a=b,fips=yes",
+            "fips!=no",
+            "x",
+            "x=1",
+        ];
+        for query in unmet {
             assert!(!are_met(query), "{query}");
         }
     }
