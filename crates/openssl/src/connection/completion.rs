@@ -46,7 +46,9 @@ impl Ssl {
     pub(super) fn complete_session(&self, info: &ConnectionInfo) -> Fields {
         self.take_peer(info);
         if self.status_response.borrow().is_none() {
-            self.status_response.replace(info.ocsp_response.clone());
+            // As with OpenSSL, a resumed session has no status.
+            let received = info.ocsp_response.as_ref().filter(|_| !info.resumed);
+            self.status_response.replace(received.cloned());
         }
         // A pointer that the program has received with early data remains valid.
         let protocol = info.alpn.clone().unwrap_or_default();

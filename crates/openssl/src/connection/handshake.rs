@@ -4,10 +4,10 @@ use core::ffi::c_int;
 
 use tercel::error::Error;
 use tercel::wire::AlertDescription;
-use tercel::{Handshake, Next, ServerName};
+use tercel::{Connection, Handshake, Next, ServerName};
 
 use super::Ssl;
-use super::alerts::INTERNAL_ERROR;
+use super::alerts::{FATAL, INTERNAL_ERROR};
 use super::early_data::{self, Call};
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
@@ -159,6 +159,17 @@ impl Ssl {
                     return result;
                 }
                 Next::Connected(connection) => {
+                    // The program's function may ask for the parameters of the connection.
+                    self.step.replace(Some(Next::Connected(connection)));
+                    let checked = self.check_resumed();
+                    let Some(Next::Connected(connection)) = self.step.take() else {
+                        errors::push_internal();
+                        return -1;
+                    };
+                    if let Err(alert) = checked {
+                        self.refuse(connection, alert);
+                        return -1;
+                    }
                     self.connected(connection);
                     return 1;
                 }
@@ -168,6 +179,18 @@ impl Ssl {
                 }
             }
         }
+    }
+
+    /// Ends a connection that a function of the program refused: an alert with its keys.
+    fn refuse(&self, mut connection: Box<Connection>, alert: u8) {
+        // The connection ends anyway.
+        let _ = connection.sender.abort(AlertDescription(alert), self.unsent.borrow_mut().buffer());
+        self.stage.replace(Stage::Failed);
+        self.deliver_alert([FATAL, alert]);
+        self.report_alert(false, FATAL, alert);
+        self.remove_session();
+        self.send(true);
+        self.want.set(Want::Nothing);
     }
 
     /// Runs one step. The bytes that it made are sent before its result is acted upon.

@@ -29,6 +29,7 @@ pub(crate) enum Unanswered {
 const TLSEXT_ERR_OK: c_int = 0;
 const TLSEXT_ERR_ALERT_WARNING: c_int = 1;
 const TLSEXT_ERR_ALERT_FATAL: c_int = 2;
+const TLSEXT_ERR_NOACK: c_int = 3;
 
 const CLIENT_HELLO_RETRY: c_int = -1;
 const CLIENT_HELLO_SUCCESS: c_int = 1;
@@ -44,7 +45,7 @@ impl Ssl {
             Question::Sign(question) => Ok(self.answer_sign(question)),
             Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
-                Ok(self.answer_stapled(question))
+                self.answer_stapled(question)
             }
             Question::SelectCredential(question) => {
                 self.answer_select(question).map_err(|()| self.later_or_failed())
@@ -144,32 +145,40 @@ impl Ssl {
         wanted && self.context().settings().callbacks.status.function.is_some()
     }
 
-    /// Calls the program's function that sets the certificate status.
-    fn call_status(&self) {
+    /// Calls the program's function that sets the certificate status. It can end the handshake.
+    fn call_status(&self) -> Result<(), Unanswered> {
         let callback = self.context().settings().callbacks.status;
-        let Some(function) = callback.function else { return };
+        let Some(function) = callback.function else { return Ok(()) };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         let result = self.outside(|| unsafe { function(self.address(), callback.argument) });
-        if result != TLSEXT_ERR_OK {
-            self.status_response.replace(None);
+        match result {
+            TLSEXT_ERR_OK => Ok(()),
+            TLSEXT_ERR_NOACK => {
+                self.status_response.replace(None);
+                Ok(())
+            }
+            _ => {
+                errors::push(reasons::CLIENTHELLO_TLSEXT);
+                Err(Unanswered::Alert(INTERNAL_ERROR))
+            }
         }
     }
 
     /// Selects the certificate of a server, which may get a status.
-    fn answer_stapled(&self, question: &SelectCredentialQuestion) -> Answer {
+    fn answer_stapled(&self, question: &SelectCredentialQuestion) -> Result<Answer, Unanswered> {
         let request = question.request();
         let settings = self.settings();
         let own = self.own_credentials(&settings);
         let fitting = own.iter().find(|(_, each)| request.scheme_for(each).is_some());
-        let Some((index, credential)) = fitting else { return question.answer(None) };
+        let Some((index, credential)) = fitting else { return Ok(question.answer(None)) };
         // The program asks for the certificate that is used.
         self.selected.set(Some(*index));
-        self.call_status();
+        self.call_status()?;
         let staple = self.status_response.borrow().clone();
-        question.answer(Some(match staple {
+        Ok(question.answer(Some(match staple {
             Some(staple) => Arc::new(credential.with_ocsp_response(staple)),
             None => Arc::clone(credential),
-        }))
+        })))
     }
 
     /// The protocol that the program selects; `None` for none.

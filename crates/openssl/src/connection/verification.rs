@@ -4,12 +4,12 @@
 use core::ffi::{c_int, c_long};
 use std::sync::OnceLock;
 
-use tercel::Answer;
 use tercel::certificates::PeerIdentity;
 use tercel::pki::{CertificateSummary, Refusal, RefusalReason};
 use tercel::pki_types::CertificateDer;
 use tercel::questions::VerifyPeerQuestion;
 use tercel::wire::ProtocolVersion;
+use tercel::{Answer, ConnectionInfo};
 
 use super::Ssl;
 use super::dane::Request;
@@ -194,6 +194,17 @@ impl Ssl {
         }
     }
 
+    /// Checks what a client checks at the end of a resumed handshake: in TLS 1.3, as with OpenSSL,
+    /// the certificate status, of which the server sends none. The error is the alert.
+    pub(super) fn check_resumed(&self) -> Result<(), u8> {
+        let is_checked =
+            |info: &ConnectionInfo| info.resumed && info.version == ProtocolVersion::TLS1_3;
+        match self.with_info(is_checked) {
+            Some(true) => self.check_status(),
+            _ => Ok(()),
+        }
+    }
+
     /// Calls the program's function that checks the certificate status, on a client that requested
     /// it. The error is the alert.
     fn check_status(&self) -> Result<(), u8> {
@@ -204,14 +215,20 @@ impl Ssl {
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
             1.. => Ok(()),
-            0 => Err(BAD_CERTIFICATE_STATUS_RESPONSE),
-            _ => Err(super::alerts::INTERNAL_ERROR),
+            0 => {
+                errors::push(errors::reasons::INVALID_STATUS_RESPONSE);
+                Err(BAD_CERTIFICATE_STATUS_RESPONSE)
+            }
+            _ => {
+                errors::push(errors::reasons::OCSP_CALLBACK_FAILURE);
+                Err(super::alerts::INTERNAL_ERROR)
+            }
         }
     }
 }
 
 /// The text of a result of verification.
-fn verify_text(result: c_long) -> String {
+pub(crate) fn verify_text(result: c_long) -> String {
     // SAFETY: the function returns a static text for each number.
     let text = unsafe { crate::sys::x509::X509_verify_cert_error_string(result) };
     if text.is_null() {
@@ -241,7 +258,7 @@ fn alert_of(result: c_long) -> u8 {
         26 => UNSUPPORTED_CERTIFICATE,
         4..=8 | 11 | 13..=16 | 27 | 28 | 62..=68 => BAD_CERTIFICATE,
         50 => HANDSHAKE_FAILURE,
-        1 | 17 => CERTIFICATE_UNKNOWN,
+        1 | 17 | 69 | 70 => super::alerts::INTERNAL_ERROR,
         _ => CERTIFICATE_UNKNOWN,
     }
 }
