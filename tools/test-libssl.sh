@@ -53,6 +53,9 @@ sed -n 's/^# *define \(SSL_R_[A-Z0-9_]*\)  *\([0-9]*\)$/\1 \2/p' /usr/include/op
     comm -13 - "$target/reasons" >"$target/other-reasons"
 [ -s "$target/reasons" ] && [ ! -s "$target/other-reasons" ] || { cat "$target/other-reasons"; exit 1; }
 
+step "functions have the arguments and results of ssl.h"
+python3 tools/libssl-signatures.py
+
 [ -e "$MATERIAL/pss.pem" ] || make_material
 
 compile() { # PROGRAM SOURCES...

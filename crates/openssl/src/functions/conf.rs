@@ -14,7 +14,7 @@ use self::commands::{
     TYPE_UNKNOWN,
 };
 use super::context_credentials::{put_chain_file, put_key_file};
-use super::context_trust::{add_unique, names_of_file, names_of_folder};
+use super::context_trust::{add_unique, names_of_file, names_of_folder, some_names};
 use super::{ssl_settings, text};
 use crate::ciphers::{groups, schemes, string};
 use crate::connection::Ssl;
@@ -433,6 +433,7 @@ impl Configuration {
                 return None;
             }
         };
+        let found = some_names(found)?;
         let mut names = self.names.borrow_mut();
         add_unique(names.get_or_insert_default(), found);
         Some(())

@@ -7,14 +7,14 @@ use super::{FAIL, OK, bytes, security, text};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::context::files::{read_certificate, read_chain, read_key};
-use crate::entry::functions;
+use crate::entry::{functions, object};
 use crate::errors::{self, reasons};
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::list;
 use crate::settings::Settings;
 use crate::settings::callbacks::Callback;
-use crate::sys::evp::{EVP_PKEY, EVP_PKEY_get_base_id, d2i_AutoPrivateKey};
+use crate::sys::evp::{EVP_PKEY, EVP_PKEY_get_base_id, d2i_PrivateKey};
 use crate::sys::stack::Stack;
 use crate::sys::x509::{PasswordCallback, X509};
 
@@ -45,13 +45,14 @@ functions! {
         // SAFETY: the caller's duty.
         put_key(&**context, unsafe { Key::share(key) })
     }
-    fn SSL_CTX_use_PrivateKey_ASN1(context: &Context; _kind: c_int, der: *const c_uchar, length: c_long)
-        -> c_int = FAIL => {
+    /// The connection of `SSL_use_PrivateKey_ASN1` is the second argument, too.
+    fn SSL_CTX_use_PrivateKey_ASN1(;
+        kind: c_int, context: *mut Context, der: *const c_uchar, length: c_long,
+    ) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { key_of(der, length) } {
-            Some(key) => context.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        let (context, key) = unsafe { (object(context), key_of(kind, der, length)) };
+        let (Some(context), Some(key)) = (context, key) else { return FAIL };
+        context.change(|settings| use_key(settings, key))
     }
     fn SSL_CTX_use_PrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
@@ -61,7 +62,7 @@ functions! {
     fn SSL_CTX_use_RSAPrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        put_key_file(&**context, unsafe { text(file) }, kind)
+        put_rsa_key_file(&**context, unsafe { text(file) }, kind)
     }
     fn SSL_CTX_use_cert_and_key(context: &Context;
         certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
@@ -112,6 +113,8 @@ functions! {
 pub(super) trait Configured {
     fn password(&self) -> Callback<PasswordCallback>;
     fn configure(&self, change: impl FnOnce(&mut Settings) -> c_int) -> c_int;
+    /// Runs `body`, which calls C code.
+    fn outside<T>(&self, body: impl FnOnce() -> T) -> T;
 
     /// Whether the security level or the program's function allows a leaf and its chain. If not, an
     /// error is in the queue.
@@ -138,6 +141,10 @@ fn allows_all(
 }
 
 impl Configured for Context {
+    fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
+        body()
+    }
+
     fn allows(&self, leaf: Option<&Certificate>, chain: &[Certificate]) -> bool {
         let pointers = (ptr::null(), ptr::from_ref(self).cast());
         allows_all(&self.settings(), pointers, leaf, chain)
@@ -153,6 +160,10 @@ impl Configured for Context {
 }
 
 impl Configured for Ssl {
+    fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
+        Self::outside(self, body)
+    }
+
     fn allows(&self, leaf: Option<&Certificate>, chain: &[Certificate]) -> bool {
         let (settings, address) = (self.settings(), self.address().cast_const());
         self.outside(|| allows_all(&settings, (address, ptr::null()), leaf, chain))
@@ -205,6 +216,19 @@ pub(super) fn put_chain_file(to: &impl Configured, file: Option<&CStr>) -> c_int
 pub(super) fn put_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
     let key = file.and_then(|file| read_key(file, kind, to.password()));
     key.map_or(FAIL, |key| to.configure(|settings| use_key(settings, key)))
+}
+
+/// Sets the private key of a file if it is an RSA key.
+pub(super) fn put_rsa_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
+    let key = file.and_then(|file| read_key(file, kind, to.password()));
+    // SAFETY: the key exists.
+    let is_rsa = |key: &Key| unsafe { EVP_PKEY_get_base_id(key.as_ptr()) } == RSA;
+    let Some(key) = key else { return FAIL };
+    if !is_rsa(&key) {
+        errors::push(reasons::BAD_DATA);
+        return FAIL;
+    }
+    to.configure(|settings| use_key(settings, key))
 }
 
 /// Sets a certificate, which becomes the current one. A key of another certificate is removed.
@@ -283,14 +307,17 @@ pub(super) fn current_key(settings: &Settings) -> *mut EVP_PKEY {
     key.map_or(ptr::null_mut(), Key::as_ptr)
 }
 
-/// A private key in DER. If it is malformed, an error is in the queue.
+/// libcrypto's number of RSA keys.
+const RSA: c_int = 6;
+
+/// A private key of this kind in DER. If it is malformed, an error is in the queue.
 ///
 /// # Safety
 /// The caller's duty for `der` and `length`.
-pub(super) unsafe fn key_of(der: *const c_uchar, length: c_long) -> Option<Key> {
+pub(super) unsafe fn key_of(kind: c_int, der: *const c_uchar, length: c_long) -> Option<Key> {
     let mut start = der;
     // SAFETY: as this function's contract. A new key is returned, or NULL.
-    unsafe { Key::from_raw(d2i_AutoPrivateKey(ptr::null_mut(), &raw mut start, length)) }
+    unsafe { Key::from_raw(d2i_PrivateKey(kind, ptr::null_mut(), &raw mut start, length)) }
 }
 
 /// Adds a certificate to the chain of the current certificate.

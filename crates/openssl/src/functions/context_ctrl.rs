@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use std::sync::Arc;
 
+use super::chain_building::{self, BUILD_CERT_CHAIN};
 use super::context_credentials::{add_to_chain, set_chain};
 use crate::ciphers::{groups, schemes};
 use crate::context::Context;
@@ -51,6 +52,9 @@ fn of_context(
     parg: *mut c_void,
 ) -> Option<c_long> {
     let counters = &context.counters;
+    if command == BUILD_CERT_CHAIN {
+        return Some(chain_building::build(context, &context.settings(), context.store(), larg));
+    }
     Some(match command {
         20 => c_long::try_from(context.tickets.cache().len()).unwrap_or(c_long::MAX),
         21 => counters.connect.get(),
@@ -238,7 +242,7 @@ pub(super) unsafe fn set(
         4 => unsafe { set_curve(settings, parg) },
         // Accepted without effect: Diffie-Hellman parameters, curves of old versions, pipelines,
         // fragments, the strength of SRP, types of certificates.
-        3 | 17 | 56 | 57 | 67 | 69 | 80 | 104 | 105 | 118 | 125 | 126 => 1,
+        3 | 17 | 56 | 57 | 67 | 69 | 80 | 104 | 118 | 125 | 126 => 1,
         _ => return None,
     })
 }

@@ -115,13 +115,13 @@ functions! {
     }
     fn SSL_load_client_CA_file(; file: *const c_char) -> *mut Stack = ptr::null_mut() => {
         // SAFETY: the caller's duty.
-        let names = unsafe { text(file) }.and_then(names_of_file);
+        let names = unsafe { text(file) }.and_then(names_of_file).and_then(some_names);
         names.map_or(ptr::null_mut(), |names| list::give_names(&names))
     }
     fn SSL_load_client_CA_file_ex(; file: *const c_char, _library: *mut c_void, _query: *const c_char)
         -> *mut Stack = ptr::null_mut() => {
         // SAFETY: the caller's duty.
-        let names = unsafe { text(file) }.and_then(names_of_file);
+        let names = unsafe { text(file) }.and_then(names_of_file).and_then(some_names);
         names.map_or(ptr::null_mut(), |names| list::give_names(&names))
     }
     fn SSL_add_file_cert_subjects_to_stack(; to: *mut Stack, file: *const c_char) -> c_int = FAIL => {
@@ -187,16 +187,22 @@ fn add_authority(context: &Context, certificate: *mut X509) -> c_int {
 pub(super) fn names_of_file(file: &CStr) -> Option<Vec<Name>> {
     let bio = Bio::file(file)?;
     let certificates = crate::context::files::read_all(&bio, Callback::default())?;
-    if certificates.is_empty() {
-        errors::push(errors::reasons::BAD_DATA);
-        return None;
-    }
     let mut names = Vec::new();
     add_unique(&mut names, certificates.iter().filter_map(Name::subject_of).collect());
     Some(names)
 }
 
-/// The subjects of the certificates in the files of a folder. `None`: an error is in the queue.
+/// The list, unless nothing is in it, which is an error.
+pub(super) fn some_names(names: Vec<Name>) -> Option<Vec<Name>> {
+    if names.is_empty() {
+        errors::push(errors::reasons::BAD_DATA);
+        return None;
+    }
+    Some(names)
+}
+
+/// The subjects of the certificates in the files of a folder, which may have other files, too.
+/// `None`: an error is in the queue.
 pub(super) fn names_of_folder(folder: &CStr) -> Option<Vec<Name>> {
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes()));
     let Ok(entries) = std::fs::read_dir(path) else {

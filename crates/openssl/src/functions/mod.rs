@@ -2,6 +2,7 @@
 //! methods; those of this folder have no state.
 
 pub(crate) mod bio;
+mod chain_building;
 pub(crate) mod cipher;
 pub(crate) mod conf;
 pub(crate) mod conf_file;

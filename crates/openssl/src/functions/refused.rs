@@ -32,6 +32,8 @@ macro_rules! without_effect {
 
 /// 1: success; of a function whose success is 0, failure.
 const ONE: *mut c_void = core::ptr::without_provenance_mut(1);
+/// -1: failure of a function whose 0 is no error.
+const MINUS_ONE: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 /// 0 or NULL: nothing, or failure.
 const NOTHING: *mut c_void = core::ptr::null_mut();
 
@@ -70,7 +72,7 @@ without_effect! {
 
 without_effect! {
     NOTHING, |what| errors::push_unsupported(what);
-    DTLSv1_listen, OPENSSL_cipher_name, SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext,
+    OPENSSL_cipher_name, SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext,
     SSL_CTX_add_server_custom_ext, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
     SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
@@ -79,8 +81,14 @@ without_effect! {
     SSL_enable_ct, SSL_export_keying_material_early,
     SSL_new_session_ticket, SSL_set_ct_validation_callback, SSL_set_session_ticket_ext,
     SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
-    SSL_srp_server_param_with_username, SSL_stateless, SSL_use_RSAPrivateKey,
+    SSL_srp_server_param_with_username, SSL_use_RSAPrivateKey,
     SSL_use_RSAPrivateKey_ASN1,
+}
+
+// 0 says that the client has to be answered and that the function is to be called again.
+without_effect! {
+    MINUS_ONE, |what| errors::push_unsupported(what);
+    DTLSv1_listen, SSL_stateless,
 }
 
 // SRTP is a part of DTLS. A program must not believe that its media are protected.

@@ -5,11 +5,12 @@ use core::ptr;
 
 use super::context_credentials::{
     Configured, check_key, current_certificate, current_key, key_of, put_certificate,
-    put_certificate_file, put_chain_file, put_key, put_key_file, use_all, use_key,
+    put_certificate_file, put_chain_file, put_key, put_key_file, put_rsa_key_file, use_all,
+    use_key,
 };
 use super::{FAIL, bytes, text};
 use crate::connection::Ssl;
-use crate::entry::functions;
+use crate::entry::{Entered, functions, object};
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::list;
@@ -41,13 +42,14 @@ functions! {
         // SAFETY: the caller's duty.
         put_key(&**ssl, unsafe { Key::share(key) })
     }
-    fn SSL_use_PrivateKey_ASN1(ssl: &Ssl; _kind: c_int, der: *const c_uchar, length: c_long)
-        -> c_int = FAIL => {
+    fn SSL_use_PrivateKey_ASN1(;
+        kind: c_int, ssl: *mut Ssl, der: *const c_uchar, length: c_long,
+    ) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        match unsafe { key_of(der, length) } {
-            Some(key) => ssl.change(|settings| use_key(settings, key)),
-            None => FAIL,
-        }
+        let (ssl, key) = unsafe { (object(ssl), key_of(kind, der, length)) };
+        let (Some(ssl), Some(key)) = (ssl, key) else { return FAIL };
+        let _entered = Entered::new(&*ssl);
+        ssl.change(|settings| use_key(settings, key))
     }
     fn SSL_use_PrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
@@ -55,7 +57,7 @@ functions! {
     }
     fn SSL_use_RSAPrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        put_key_file(&**ssl, unsafe { text(file) }, kind)
+        put_rsa_key_file(&**ssl, unsafe { text(file) }, kind)
     }
     /// Static Diffie-Hellman parameters are accepted and not used.
     fn SSL_set0_tmp_dh_pkey(ssl: &Ssl; parameters: *mut EVP_PKEY) -> c_int = FAIL => {

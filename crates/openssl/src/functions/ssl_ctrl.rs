@@ -5,6 +5,7 @@ use core::ptr;
 
 use tercel::wire::ProtocolVersion;
 
+use super::chain_building::{self, BUILD_CERT_CHAIN};
 use super::{context_ctrl, store, text};
 use crate::ciphers::{groups, schemes};
 use crate::connection::Ssl;
@@ -53,6 +54,10 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             }
             // SAFETY: as this function's contract.
             set_host_name(ssl, unsafe { text(parg.cast::<c_char>()) }).into()
+        }
+        BUILD_CERT_CHAIN => {
+            let store = ssl.context().store();
+            chain_building::build(ssl, &settings, store, larg)
         }
         // There are no renegotiations.
         10..=12 => 0,

@@ -19,6 +19,9 @@ const ST_BEFORE: c_int = 0;
 const ST_CLIENT: c_int = 3;
 const ST_SERVER: c_int = 20;
 
+/// The result of `SSL_export_keying_material` before the end of a handshake.
+const NO_SECRET: c_int = -1;
+
 functions! {
     fn SSL_version(ssl: &Ssl;) -> c_int = 0 => {
         ssl.version()
@@ -159,7 +162,7 @@ functions! {
                 errors::push_error(error, None);
                 FAIL
             }
-            None => FAIL,
+            None => NO_SECRET,
         }
     }
     fn SSL_get_shared_ciphers(ssl: &Ssl; to: *mut c_char, length: c_int) -> *mut c_char = ptr::null_mut() => {

@@ -80,14 +80,20 @@ impl Certificate {
         }
     }
 
+    /// Whether the certificate signs itself.
+    pub(crate) fn is_self_signed(&self) -> bool {
+        const SELF_SIGNED: u32 = 0x2000;
+        // SAFETY: the certificate exists.
+        unsafe { X509_get_extension_flags(self.as_ptr()) & SELF_SIGNED != 0 }
+    }
+
     /// The strength of the signature in bits (-1 if it is unknown), and libcrypto's number of its
     /// digest, or of the signature if it has no digest. `None` for a certificate that signs itself.
     pub(crate) fn signature_strength(&self) -> Option<(i32, i32)> {
-        const SELF_SIGNED: u32 = 0x2000;
         let (mut digest, mut algorithm, mut bits) = (0, 0, -1);
         // SAFETY: the certificate exists, and the numbers are variables.
         let known = unsafe {
-            if X509_get_extension_flags(self.as_ptr()) & SELF_SIGNED != 0 {
+            if self.is_self_signed() {
                 return None;
             }
             let (digest, algorithm, bits) = (&raw mut digest, &raw mut algorithm, &raw mut bits);

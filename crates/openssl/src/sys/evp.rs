@@ -51,7 +51,8 @@ unsafe extern "C" {
     ) -> *mut EVP_PKEY;
     pub(crate) fn PEM_read_bio_Parameters(bio: *mut BIO, to: *mut *mut EVP_PKEY) -> *mut EVP_PKEY;
     pub(crate) fn d2i_PrivateKey_bio(bio: *mut BIO, to: *mut *mut EVP_PKEY) -> *mut EVP_PKEY;
-    pub(crate) fn d2i_AutoPrivateKey(
+    pub(crate) fn d2i_PrivateKey(
+        kind: c_int,
         to: *mut *mut EVP_PKEY,
         from: *mut *const c_uchar,
         length: c_long,

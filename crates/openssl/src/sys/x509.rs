@@ -85,6 +85,7 @@ unsafe extern "C" {
         file: *const c_char,
         folder: *const c_char,
     ) -> c_int;
+    pub(crate) fn X509_STORE_add_cert(store: *mut X509_STORE, certificate: *mut X509) -> c_int;
     pub(crate) fn X509_STORE_load_file(store: *mut X509_STORE, file: *const c_char) -> c_int;
     pub(crate) fn X509_STORE_load_path(store: *mut X509_STORE, folder: *const c_char) -> c_int;
     pub(crate) fn X509_STORE_load_store(store: *mut X509_STORE, uri: *const c_char) -> c_int;
