@@ -543,8 +543,9 @@ END
         action stunnel "a page through both sides with certificates, TLS $version" \
             same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
         action stunnel "a second page, TLS $version" same_as "$work/big" curl -sS "http://127.0.0.1:$p/big"
+        # The connection of `wait_for` may have made a session for the first page, too.
         action stunnel "both sides resumed the session, TLS $version" \
-            contains "^2$" grep -c "previous session reused" "$work/stunnel.log"
+            contains "^[24]$" grep -c "previous session reused" "$work/stunnel.log"
         action stunnel "refuses an unknown client certificate, TLS $version" stunnel_refuses "$q"
         stop_all
     done
