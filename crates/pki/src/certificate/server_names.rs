@@ -18,19 +18,20 @@ impl Certificate<'_> {
         }
     }
 
+    /// Reads all names, also after the one that is searched for: a malformed extension says
+    /// nothing. RFC 5280 4.2.1.6
     fn has_server_name(&self, name: &ServerName<'_>) -> Result<bool, Malformed> {
         let Some(value) = self.extension(SUBJECT_ALT_NAME)? else { return Ok(false) };
         let mut names = Reader::new(der::single(value, der::SEQUENCE)?);
+        let mut is_found = false;
         while !names.is_empty() {
             let presented = names.element()?;
             if !is_general_name(presented.tag) {
                 return Err(Malformed);
             }
-            if is_valid_for(&presented, name) {
-                return Ok(true);
-            }
+            is_found |= is_valid_for(&presented, name);
         }
-        Ok(false)
+        Ok(is_found)
     }
 }
 

@@ -11,6 +11,7 @@
 //! | text outside of sections; lines that begin with `#` | skipped |
 //! | a section of a kind that the caller does not use | skipped and counted |
 //! | a begin or end line in small letters, with other hyphens, or with other text | error |
+//! | a begin or end line in the middle of a line, before base64 or an escaped line break | error |
 //! | a section without its end line, an end line without a section | error |
 //! | UTF-16 | error |
 //! | where certificates are read: another form of certificates, such as `PKCS7` | error |

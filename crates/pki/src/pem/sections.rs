@@ -178,7 +178,8 @@ fn label(text: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 /// Whether a line has the words of a begin or end line between hyphens or dashes, in any case and
-/// number. A line that continues with other words is text, such as a description of a certificate.
+/// number. A line that continues with other words is text, such as a description of a certificate,
+/// unless it continues with the content of a section.
 fn looks_like_boundary(text: &[u8]) -> bool {
     let dash = |from: usize| {
         text.get(from..)
@@ -193,7 +194,26 @@ fn looks_like_boundary(text: &[u8]) -> bool {
             window.eq_ignore_ascii_case(word) && is_after
         })
     };
-    is_at_an_end && (follows_dash(b"BEGIN ") || follows_dash(b"END "))
+    is_at_an_end && (follows_dash(b"BEGIN ") || follows_dash(b"END ")) || has_inner_boundary(text)
+}
+
+/// Whether a begin or end line is within a line, and base64 or an escaped line break follows it, as
+/// in JSON or in a string of a programming language.
+fn has_inner_boundary(text: &[u8]) -> bool {
+    let continues = |word: &[u8], window: &[u8]| {
+        let after = window.strip_prefix(word).and_then(label);
+        after.is_some_and(|(label, rest)| {
+            let is_content =
+                |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'\\' | b'&');
+            READ.iter().any(|read| label.ends_with(read)) && rest.first().is_some_and(is_content)
+        })
+    };
+    let mut hyphens = text.windows(HYPHENS.len()).enumerate();
+    // A line that begins like this was examined before.
+    hyphens.any(|(place, window)| {
+        let window = (window == HYPHENS && place > 0).then(|| text.get(place..)).flatten();
+        window.is_some_and(|window| continues(BEGIN, window) || continues(END, window))
+    })
 }
 
 /// Whether text is encoded in UTF-16, as some editors save it.

@@ -208,6 +208,10 @@ impl ChainVerifier {
             if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
                 return Err(RefusalReason::NotForThisUsage);
             }
+            // No path is built, which would find such an extension. RFC 5280 4.2
+            if parsed.has_unknown_critical_extension() {
+                return Err(RefusalReason::UnsupportedCriticalExtension);
+            }
             None
         } else {
             candidates = Candidates::choose(leaf_der, &parsed, intermediates);

@@ -106,3 +106,23 @@ fn without_a_requested_name_any_is_accepted() {
     let chain = pki.chain(&leaf);
     pki.verifier().verify(Usage::Client, &chain, None, None, now()).unwrap();
 }
+
+/// A malformed name makes the extension malformed, wherever it is. RFC 5280 4.2.1.6
+#[test]
+fn no_name_is_read_from_a_malformed_extension() {
+    let pki = Pki::new();
+    // The tags and lengths of an otherName, a directoryName, and a tag that no GeneralName has.
+    for malformed in [&[0x82, 9, b'b'][..], &[0x82], &[0xa4, 0x80, 0, 0], &[0x89, 1, b'x']] {
+        for is_first in [true, false] {
+            let own = [&[0x82, 9][..], b"a.example"].concat();
+            let names = if is_first { [malformed, &own] } else { [&own[..], malformed] }.concat();
+            let names = [&[0x30, u8::try_from(names.len()).unwrap()], &names[..]].concat();
+            let mut leaf = leaf_params(&[]);
+            let oid = &[2, 5, 29, 17];
+            leaf.custom_extensions = vec![rcgen::CustomExtension::from_oid_content(oid, names)];
+            let refused = verify_name(&pki.verifier(), &pki.chain(&leaf), "a.example").unwrap_err();
+            let expected = [RefusalReason::BadEncoding, RefusalReason::NameMismatch];
+            assert!(expected.contains(&refused.reason), "{malformed:?}: {refused}");
+        }
+    }
+}

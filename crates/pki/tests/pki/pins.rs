@@ -105,3 +105,31 @@ fn a_pin_does_not_affect_other_chains() {
     assert_eq!(verified(&[pinned]).unwrap(), Trust::Pin);
     assert!(verified(&Pki::new().chain(&service())).is_err());
 }
+
+/// A certificate that is trusted as itself gets no path, so its extensions are examined without one.
+/// OpenSSL and Go refuse the certificate, too. RFC 5280 4.2
+#[test]
+fn a_trusted_leaf_with_an_unknown_critical_extension_is_refused() {
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let mut params = service();
+        params.is_ca = is_ca;
+        let known = params.self_signed(&key(P256)).unwrap().der().clone();
+        let mut unknown = rcgen::CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
+        unknown.set_criticality(true);
+        params.custom_extensions = vec![unknown];
+        let leaf = params.self_signed(&key(P256)).unwrap().der().clone();
+        let mut roots = Roots::new();
+        roots.add_der(&known).unwrap();
+        roots.add_der(&leaf).unwrap();
+        let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
+        assert_eq!(verify(&verifier, &[known]).unwrap(), Trust::Pin);
+        for usage in [Usage::Server, Usage::Client] {
+            let refusal = verifier.verify(usage, &[leaf.clone()], None, None, now()).unwrap_err();
+            let expected = match usage {
+                Usage::Server => RefusalReason::UnsupportedCriticalExtension,
+                Usage::Client => RefusalReason::NotForThisUsage,
+            };
+            assert_eq!(refusal.reason, expected, "{refusal}");
+        }
+    }
+}
