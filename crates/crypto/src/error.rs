@@ -47,7 +47,8 @@ impl core::error::Error for CryptoError {}
 pub enum Pkcs12Error {
     /// The MAC does not verify: the password is wrong, or the file was modified.
     WrongPassword,
-    /// The file is not PKCS#12, or is incomplete.
+    /// The file is not PKCS#12, is incomplete, or has a form that is not supported, such as the
+    /// files of GnuTLS, whose algorithms of PBKDF2 have no parameters. RFC 8018 B.1.2
     Malformed,
     /// The file has no MAC, so that nothing shows whether it was modified.
     NoMac,
@@ -65,7 +66,7 @@ impl fmt::Display for Pkcs12Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WrongPassword => "the password is wrong, or the file was modified",
-            Self::Malformed => "the file is malformed",
+            Self::Malformed => "the file is malformed, or has a form that is not supported",
             Self::NoMac => "the file has no MAC",
             Self::SeveralKeys => "the file contains several private keys",
             Self::Unsupported => "the file uses an algorithm that is not supported",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tercel::Credential;
 use tercel::certificates::CredentialError;
-use tercel::pki;
+use tercel::pki::{self, RefusalReason};
 use tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_crypto::{Pkcs12, SigningKey};
 
@@ -43,7 +43,7 @@ impl Identity {
         let is_leaf = |certificate: &CertificateDer<'_>| {
             pki::subject_public_key_info(certificate).is_ok_and(|own| own == spki)
         };
-        let leaf = chain.iter().position(is_leaf).ok_or(Kind::Pkcs12WithoutCertificate)?;
+        let leaf = chain.iter().position(is_leaf).ok_or_else(|| without_leaf(&chain))?;
         if let Some(before) = chain.get_mut(..=leaf) {
             before.rotate_right(1);
         }
@@ -83,5 +83,20 @@ impl Identity {
     /// Returns the chain, leaf first.
     pub(crate) fn chain(&self) -> Arc<[CertificateDer<'static>]> {
         Arc::clone(&self.chain)
+    }
+}
+
+/// The reason why no certificate has the key: one of them has a key that cannot be used, such as one
+/// with explicit curve parameters, or there is none.
+fn without_leaf(chain: &[CertificateDer<'static>]) -> Kind {
+    let mut reasons = chain.iter().filter_map(|certificate| {
+        pki::end_entity_public_key(std::slice::from_ref(certificate)).err()
+    });
+    let unusable = |reason: &RefusalReason| {
+        matches!(reason, RefusalReason::UnsupportedKey | RefusalReason::InvalidKey)
+    };
+    match reasons.find(unusable) {
+        Some(reason) => Kind::Credential(CredentialError::UnusableCertificate(reason)),
+        None => Kind::Pkcs12WithoutCertificate,
     }
 }

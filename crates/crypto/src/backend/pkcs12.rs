@@ -77,7 +77,9 @@ const UNSUPPORTED: [i32; 13] = [
     lc::PKCS8_R_UNSUPPORTED_SALT_TYPE,
 ];
 
-fn to_pkcs8(key: &Handle<lc::EVP_PKEY>) -> Result<Bytes, CryptoError> {
+/// The encoding fails for kinds of keys that AWS-LC reads but does not write, such as RSA keys that
+/// are restricted to PSS.
+fn to_pkcs8(key: &Handle<lc::EVP_PKEY>) -> Result<Bytes, Pkcs12Error> {
     // SAFETY: a `CBB` is plain data, and zeros are its state before `CBB_init`.
     let mut builder: lc::CBB = unsafe { core::mem::zeroed() };
     let (mut start, mut len) = (ptr::null_mut(), 0);
@@ -89,9 +91,10 @@ fn to_pkcs8(key: &Handle<lc::EVP_PKEY>) -> Result<Bytes, CryptoError> {
             && lc::CBB_finish(&raw mut builder, &raw mut start, &raw mut len) == 1;
         if !written {
             lc::CBB_cleanup(&raw mut builder);
-            return Err(failed(CryptoError::Internal));
+            failed(CryptoError::Internal);
+            return Err(Pkcs12Error::Unsupported);
         }
-        Bytes::new(start, len)
+        Ok(Bytes::new(start, len)?)
     }
 }
 

@@ -97,7 +97,7 @@ fn a_pkcs12_file_that_is_no_identity_is_refused() {
     let file = files.pkcs12("right", &[]);
     assert!(error(&file, "wrong").contains("password is wrong"));
     let whole = error(&file[..file.len() - 1], "right");
-    assert_eq!(whole, "PKCS#12: the file is malformed");
+    assert_eq!(whole, "PKCS#12: the file is malformed, or has a form that is not supported");
     let file = files.pkcs12("right", &["-nomac"]);
     assert_eq!(error(&file, "right"), "PKCS#12: the file has no MAC");
     let file = files.pkcs12("right", &["-keypbe", "aria-256-cbc"]);
@@ -108,6 +108,28 @@ fn a_pkcs12_file_that_is_no_identity_is_refused() {
     assert!(error(&files.read("file.p12"), "right").contains("contains no private key"));
     files.openssl(&[&export[..], &["-nocerts", "-inkey", "key.pem"]].concat());
     assert!(error(&files.read("file.p12"), "right").contains("no certificate for its private key"));
+}
+
+/// The reason names the key, not the file. RFC 5480 2.1.1
+#[test]
+fn a_pkcs12_file_with_an_unusable_key_is_refused_for_its_key() {
+    let (_, issued) = localhost();
+    let Some(files) = Files::new("pkcs12-unusable", &issued) else { return };
+    let curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    let explicit = [&curve[..], &["-pkeyopt", "ec_param_enc:explicit"]].concat();
+    let pss = vec!["-algorithm", "RSA-PSS"];
+    for (made, expected) in [
+        (explicit, "the leaf certificate cannot be used: a certificate's key is of a kind, or on"),
+        (pss, "PKCS#12: the file uses an algorithm that is not supported"),
+    ] {
+        files.openssl(&[&["genpkey", "-out", "odd.pem"][..], &made].concat());
+        let request = ["req", "-x509", "-key", "odd.pem", "-subj", "/CN=odd", "-out", "odd.crt"];
+        files.openssl(&request);
+        let export = ["pkcs12", "-export", "-passout", "pass:right", "-out", "file.p12"];
+        files.openssl(&[&export[..], &["-inkey", "odd.pem", "-in", "odd.crt"]].concat());
+        let error = Identity::from_pkcs12(&files.read("file.p12"), "right").err().unwrap();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 /// An acceptor requests no client certificates, so the server is one of `tercel`.
