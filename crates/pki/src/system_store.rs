@@ -34,8 +34,13 @@ impl Found {
     /// Reads a file, and all files of folders.
     pub(crate) fn of_files(file: Option<&Path>, folders: &[PathBuf]) -> Self {
         let (mut found, mut seen) = (Self::default(), BTreeSet::new());
-        if let Some(file) = file {
-            found.add_file(file, &[], &mut seen);
+        match file {
+            // OpenSSL trusts nothing then, too.
+            Some(file) if file.as_os_str().is_empty() => {
+                found.problems.push("SSL_CERT_FILE is set, but empty".to_owned());
+            }
+            Some(file) => found.add_file(file, &[], &mut seen),
+            None => {}
         }
         for folder in folders {
             match fs::read_dir(folder) {
@@ -122,6 +127,13 @@ mod tests {
         let verifier = ChainVerifier::builder(native.roots.into()).build().unwrap();
         let now = pki_types::UnixTime::now();
         assert!(verifier.verify(Usage::Server, &[certificate.into()], None, None, now).is_err());
+    }
+
+    #[test]
+    fn an_empty_name_of_a_file_is_a_problem() {
+        let found = Found::of_files(Some(Path::new("")), &[]);
+        let error = Roots::of_store(found).unwrap_err().to_string();
+        assert_eq!(error, "no trust anchors: SSL_CERT_FILE is set, but empty");
     }
 
     #[test]
