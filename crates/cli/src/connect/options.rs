@@ -57,7 +57,8 @@ pub(crate) struct Options {
 
     /// Resume the newest session in this file, and save new sessions to it; created if missing
     ///
-    /// The file is enough to resume its sessions, so only its owner may read it.
+    /// The file is enough to resume its sessions, so only its owner may read it. A file that other
+    /// users can write is refused, because a session is believed in place of a certificate.
     #[arg(long, value_name = "FILE")]
     pub(crate) session_file: Option<PathBuf>,
 

@@ -116,6 +116,26 @@ fn a_session_file_is_its_owners_alone() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
+/// A session is believed in place of the server's certificate.
+#[test]
+#[cfg(unix)]
+fn a_file_that_other_users_can_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Server::start(&["--echo"]);
+    let folder = Folder::new();
+    twice(&server, &folder, &[], b"word");
+    let file = folder.file("sessions").display().to_string();
+    for (mode, accepted) in [(0o620, false), (0o602, false), (0o644, true)] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let outcome = server.connect(&["--session-file", &file], b"word");
+        if accepted {
+            assert_eq!(outcome.success().reported("resumed"), ["yes"]);
+        } else {
+            assert!(outcome.failure().contains("other users can write it"), "{}", outcome.said);
+        }
+    }
+}
+
 #[test]
 fn a_file_without_sessions_is_named() {
     let folder = Folder::new();
