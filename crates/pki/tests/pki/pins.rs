@@ -106,8 +106,8 @@ fn a_pin_does_not_affect_other_chains() {
     assert!(verified(&Pki::new().chain(&service())).is_err());
 }
 
-/// A certificate that is trusted as itself gets no path, so its extensions are examined without one.
-/// OpenSSL and Go refuse the certificate, too. RFC 5280 4.2
+/// No path is built for a certificate that is trusted as itself, so its extensions are examined
+/// without one. OpenSSL and Go refuse the certificate, too. RFC 5280 4.2
 #[test]
 fn a_trusted_leaf_with_an_unknown_critical_extension_is_refused() {
     for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {

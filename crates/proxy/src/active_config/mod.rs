@@ -12,6 +12,7 @@ mod resumption;
 pub(crate) mod server_names;
 mod session_context;
 
+use std::mem;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -383,8 +384,13 @@ impl ActiveConfig {
             }
         };
         let loaded = Certificates::load(wanted);
-        let (certificates, changes) =
+        let (certificates, mut changes) =
             loaded.map_err(|problem| route.location.error(key, problem.to_string()))?;
+        // Problems other than a validity period are errors. These certificates are served.
+        let out_of_date = mem::take(&mut changes.problems);
+        self.warnings.extend(out_of_date.iter().map(|problem| {
+            route.location.error(key, format!("{problem}; the certificate is served nevertheless"))
+        }));
         changes.log();
         let certificates = Arc::new(certificates);
         self.certificates.push((source.clone(), Arc::clone(&certificates)));

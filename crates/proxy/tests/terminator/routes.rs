@@ -130,6 +130,28 @@ async fn client_ca_with_a_clients_certificate_certifies_nobody_else() {
     }
 }
 
+/// Such a certificate is in use, so that one of many does not prevent the start.
+#[tokio::test]
+async fn a_certificate_outside_its_validity_is_a_warning() {
+    let folder = Folder::new(&["a.example"]);
+    let key = KeyPair::generate().unwrap();
+    for (first, last, expected) in [
+        (2000, 2001, "expired at 2001-01-01 00:00:00 UTC; the certificate is served nevertheless"),
+        (2300, 2301, "not valid before 2300-01-01 00:00:00 UTC; the certificate is served"),
+    ] {
+        let mut params = CertificateParams::new(["old.example".to_owned()]).unwrap();
+        (params.not_before, params.not_after) =
+            (rcgen::date_time_ymd(first, 1, 1), rcgen::date_time_ymd(last, 1, 1));
+        let old = params.self_signed(&key).unwrap();
+        std::fs::write(folder.path("certs/old.pem"), old.pem() + &key.serialize_pem()).unwrap();
+        let to = echo().await;
+        let config = config(&format!("{}to = \"{to}\"\n", folder.listener()));
+        let warnings = tercel_proxy::check(&config).unwrap();
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(warning.to_string().contains(expected), "{warning}");
+    }
+}
+
 #[tokio::test]
 async fn sessions_are_resumed() {
     let folder = Folder::new(&["a.example"]);
