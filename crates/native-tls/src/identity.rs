@@ -86,8 +86,8 @@ impl Identity {
     }
 }
 
-/// The reason why no certificate has the key: there is none, or one has an unusable key, such as one
-/// with explicit curve parameters.
+/// The reason why no certificate has the key: there is none, or one has a key that cannot be used,
+/// such as one with explicit curve parameters.
 fn without_leaf(chain: &[CertificateDer<'static>]) -> Kind {
     let mut reasons = chain.iter().filter_map(|certificate| {
         pki::end_entity_public_key(std::slice::from_ref(certificate)).err()
