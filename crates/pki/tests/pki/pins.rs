@@ -124,7 +124,8 @@ fn a_trusted_leaf_with_an_unknown_critical_extension_is_refused() {
         let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
         assert_eq!(verify(&verifier, &[known]).unwrap(), Trust::Pin);
         for usage in [Usage::Server, Usage::Client] {
-            let refusal = verifier.verify(usage, &[leaf.clone()], None, None, now()).unwrap_err();
+            let refusal =
+                verifier.verify(usage, std::slice::from_ref(&leaf), None, None, now()).unwrap_err();
             let expected = match usage {
                 Usage::Server => RefusalReason::UnsupportedCriticalExtension,
                 Usage::Client => RefusalReason::NotForThisUsage,
