@@ -28,6 +28,8 @@ const WITHOUT_SERVICES: &[&str] = &[
     "KeyExchangeAlgorithm::server_share_len",
     "KeyExchangeAlgorithm::traditional",
     "KeyKind::algorithms",
+    "PartsHash::add",
+    "PartsHash::new",
     "Prk::batch",
     "Prk::from_bytes",
     "Prk::from_key",

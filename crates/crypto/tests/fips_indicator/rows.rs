@@ -3,8 +3,8 @@
 use tercel_crypto::{
     AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HeaderProtectionKey, HmacKey, HpkeKey,
     HpkeRecipient, HpkeSender, HpkeSuite, InterleavedHash, KeyExchange, KeyExchangeAlgorithm as Kx,
-    KeyKind, Mac, Prk, PublicKey, RandomNonceKey, RecordKey, RecordNonces, Signer, SigningKey,
-    Tls12Prf, expand_batch, fill_random, hkdf_extract, mac_batch, sha1_name,
+    KeyKind, Mac, PartsHash, Prk, PublicKey, RandomNonceKey, RecordKey, RecordNonces, Signer,
+    SigningKey, Tls12Prf, expand_batch, fill_random, hkdf_extract, mac_batch, sha1_name,
 };
 
 use crate::Table;
@@ -27,6 +27,8 @@ pub(crate) fn hashes(table: &mut Table) {
         table.approved("Hash::current_digest", hash, 1, || running.current_digest());
         table.approved("Hash::finish", hash, 1, || running.finish());
     }
+    let parts = PartsHash::new();
+    table.approved("PartsHash::finish", "SHA-256", 1, || parts.finish());
     table.approved("sha1_name", "SHA-1", 1, || sha1_name(b"a"));
 }
 
