@@ -107,13 +107,14 @@ impl Report {
 }
 
 /// Prints each certificate on standard output as PEM, after a description. Readers of PEM skip text
-/// outside of the boundaries. RFC 7468 2
+/// outside of the boundaries. RFC 7468 2. Those of this project refuse a boundary within a line, so
+/// a name that contains one is printed with an escaped hyphen.
 pub(crate) fn print_pem(certificates: &[CertificateDescription]) -> Result<()> {
     let mut text = String::new();
     for (index, certificate) in certificates.iter().enumerate() {
         let mut rows = vec![("certificate", format!("{} of {}", index + 1, certificates.len()))];
         rows.extend(certificate.rows());
-        text.push_str(&aligned(&rows));
+        text.push_str(&aligned(&rows).replace("-----", "\\u{2d}----"));
         text.push('\n');
         text.push_str(certificate.pem());
     }

@@ -58,7 +58,6 @@ const WITHOUT_SERVICES: &[&str] = &[
     "fips_module",
     "has_fast_aes",
     "hash_lanes",
-    "self_tests",
     "use_hash_lanes",
     "wipe",
 ];
