@@ -5,7 +5,9 @@
 //! therefore refused.
 
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
-use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm};
+use tercel_crypto::{CryptoError, KeyKind, PublicKey, SignatureAlgorithm};
+
+use crate::reason::RefusalReason;
 
 /// A signature algorithm of certificates: a kind of key and an algorithm, with their X.509
 /// identifiers.
@@ -41,6 +43,11 @@ impl CertificateAlgorithm {
         Box::leak(Box::new(entry(key, algorithm, key_identifier, signature_identifier)))
     }
 
+    /// Parses a key of this algorithm's kind.
+    pub(crate) fn parse_key(&self, key: &[u8]) -> Result<PublicKey, CryptoError> {
+        PublicKey::from_raw(self.key, key)
+    }
+
     /// Verifies a signature with a parsed key.
     pub(crate) fn verify_by(
         &self,
@@ -72,7 +79,7 @@ impl SignatureVerificationAlgorithm for CertificateAlgorithm {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
-        let key = PublicKey::from_raw(self.key, public_key).map_err(|_| InvalidSignature)?;
+        let key = self.parse_key(public_key).map_err(|_| InvalidSignature)?;
         self.verify_by(&key, message, signature)
     }
 
@@ -84,6 +91,42 @@ impl SignatureVerificationAlgorithm for CertificateAlgorithm {
         self.signature_identifier
     }
 }
+
+/// The algorithm with these identifiers of the signature and of the key, each the content of an
+/// AlgorithmIdentifier. RFC 5280 4.1.1.2, 4.1.2.7
+pub(crate) fn find(
+    algorithms: &[&'static CertificateAlgorithm],
+    signature: &[u8],
+    key: &[u8],
+) -> Result<&'static CertificateAlgorithm, RefusalReason> {
+    let mut of_signature =
+        algorithms.iter().filter(|one| one.signature_identifier.as_ref() == signature).peekable();
+    if of_signature.peek().is_none() {
+        return Err(match is_weak(signature) {
+            true => RefusalReason::WeakSignatureAlgorithm,
+            false => RefusalReason::UnsupportedSignatureAlgorithm,
+        });
+    }
+    let found = of_signature.find(|one| one.key_identifier.as_ref() == key);
+    found.copied().ok_or(RefusalReason::UnsupportedKey)
+}
+
+/// Whether the content of an AlgorithmIdentifier is MD2, MD4, MD5 or SHA-1. RFC 8017 A.2.4,
+/// RFC 3279 2.2
+fn is_weak(algorithm: &[u8]) -> bool {
+    WEAK.iter().any(|oid| algorithm.starts_with(oid))
+}
+
+const WEAK: [&[u8]; 6] = [
+    // 1.2.840.113549.1.1.2 to .5
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 2],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 3],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4],
+    &[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5],
+    // ecdsa-with-SHA1 and id-dsa-with-sha1
+    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1],
+    &[6, 7, 0x2a, 0x86, 0x48, 0xce, 0x38, 4, 3],
+];
 
 const ALL: [&CertificateAlgorithm; 28] = {
     use KeyKind::{
@@ -151,4 +194,23 @@ const PKCS1_SHA512_NO_NULL: AlgorithmIdentifier =
 
 const fn pkcs1(oid: &'static [u8]) -> AlgorithmIdentifier {
     AlgorithmIdentifier::from_slice(oid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8017 A.2.4
+    #[test]
+    fn weak_algorithms_are_distinguished_from_unknown_ones() {
+        let refused =
+            |id: &[u8]| find(CertificateAlgorithm::ALL, id, &alg_id::ECDSA_P256).unwrap_err();
+        let sha1_with_rsa = [6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5, 5, 0];
+        let ecdsa_with_sha1 = [6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1];
+        assert_eq!(refused(&sha1_with_rsa), RefusalReason::WeakSignatureAlgorithm);
+        assert_eq!(refused(&ecdsa_with_sha1), RefusalReason::WeakSignatureAlgorithm);
+        assert_eq!(refused(&alg_id::ED448), RefusalReason::UnsupportedSignatureAlgorithm);
+        assert_eq!(refused(&alg_id::RSA_PKCS1_SHA256), RefusalReason::UnsupportedKey);
+        find(CertificateAlgorithm::ALL, &alg_id::ECDSA_SHA256, &alg_id::ECDSA_P256).unwrap();
+    }
 }

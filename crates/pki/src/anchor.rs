@@ -1,12 +1,12 @@
 //! The restrictions of a trust anchor, which a certificate in a store states like any other
 //! authority's certificate.
 //!
-//! Path building knows only an anchor's subject, key and name constraints. The rest is read here
-//! when the anchor is loaded, and checked for each path that leads to it. RFC 5280 6.2
+//! They are read when the anchor is loaded, and checked for each path that leads to it. RFC 5280 6.2
 
 use std::fmt;
+use std::time::Duration;
 
-use pki_types::{CertificateDer, UnixTime};
+use pki_types::UnixTime;
 
 use crate::certificate::{Certificate, KeyPurposes, Usage};
 use crate::der::Malformed;
@@ -22,13 +22,22 @@ pub(crate) struct AnchorLimits {
     purposes: KeyPurposes,
     /// The pathLenConstraint. RFC 5280 4.2.1.9
     path_length: Option<usize>,
+    /// Whether a keyUsage lacks cRLSign. RFC 5280 4.2.1.3
+    may_not_sign_lists: bool,
 }
 
 impl AnchorLimits {
+    /// The restrictions of what is no anchor: a path of no length ends there.
+    pub(crate) const NOTHING: Self = Self {
+        validity: Some((UnixTime::since_unix_epoch(Duration::ZERO), UnixTime::since_unix_epoch(Duration::ZERO))),
+        purposes: KeyPurposes::NONE,
+        path_length: Some(0),
+        may_not_sign_lists: true,
+    };
+
     /// Reads the restrictions of an authority's certificate. The inner error is the reason why the
     /// certificate is no authority's.
-    pub(crate) fn of(der: &CertificateDer<'_>) -> Result<Result<Self, NotAuthority>, Malformed> {
-        let certificate = Certificate::parse(der)?;
+    pub(crate) fn of(certificate: &Certificate<'_>) -> Result<Result<Self, NotAuthority>, Malformed> {
         let (is_ca, path_length) = certificate.basic_constraints()?;
         // RFC 5280 4.2.1.9: without the CA bit, the key must not verify certificates.
         if !is_ca {
@@ -50,17 +59,12 @@ impl AnchorLimits {
             return Ok(Err(NotAuthority::ExplicitCurve));
         }
         let validity = Some((certificate.not_before, certificate.not_after));
-        Ok(Ok(Self { validity, purposes, path_length }))
+        let may_not_sign_lists = !certificate.may_sign_lists()?;
+        Ok(Ok(Self { validity, purposes, path_length, may_not_sign_lists }))
     }
 
-    /// Whether a path of this use and length may end at the anchor. `intermediates` excludes
-    /// self-issued certificates. Without `now`, the validity is not checked.
-    pub(crate) fn check(
-        &self,
-        usage: Usage,
-        intermediates: usize,
-        now: Option<UnixTime>,
-    ) -> Result<(), RefusalReason> {
+    /// Whether a path of this use may end at the anchor. Without `now`, the validity is not checked.
+    pub(crate) fn check(&self, usage: Usage, now: Option<UnixTime>) -> Result<(), RefusalReason> {
         if let (Some((not_before, not_after)), Some(now)) = (self.validity, now) {
             if now < not_before {
                 return Err(RefusalReason::AuthorityNotYetValid { not_before });
@@ -72,18 +76,23 @@ impl AnchorLimits {
         if !self.purposes.allow(usage) {
             return Err(RefusalReason::NotForThisUsage);
         }
-        if self.path_length.is_some_and(|most| intermediates > most) {
-            return Err(RefusalReason::PathTooLong);
-        }
         Ok(())
+    }
+
+    pub(crate) fn path_length(&self) -> Option<usize> {
+        self.path_length
+    }
+
+    pub(crate) fn may_sign_lists(&self) -> bool {
+        !self.may_not_sign_lists
     }
 
     /// An unambiguous encoding, for a digest of the anchors.
     pub(crate) fn encoded(&self) -> Vec<u8> {
-        let Self { validity, purposes, path_length } = self;
+        let Self { validity, purposes, path_length, may_not_sign_lists } = self;
         let bounds = validity.map(|(first, last)| [first.as_secs(), last.as_secs()]);
         let purposes = [Usage::Server, Usage::Client].map(|usage| purposes.allow(usage));
-        format!("{bounds:?} {purposes:?} {path_length:?}").into_bytes()
+        format!("{bounds:?} {purposes:?} {path_length:?} {may_not_sign_lists}").into_bytes()
     }
 }
 

@@ -1,8 +1,8 @@
 //! X.509 certificates for Tercel: chains, names, trust anchors, revocation.
 //!
-//! `webpki` builds paths and `tercel-crypto` verifies signatures. This crate combines the two,
-//! adds pinned leaves for private services, bounds the work that a hostile chain can cause, and
-//! gives a precise reason when a chain is refused. It handles no TLS messages, sends no alerts
+//! This crate builds and validates paths (RFC 5280 6); `tercel-crypto` verifies signatures. Leaves of
+//! private services can be pinned, the work that a hostile chain can cause is bounded, and a refusal
+//! has a precise reason. It handles no TLS messages, sends no alerts
 //! (each [`RefusalReason`] names its alert, which the `tercel` crate sends), and uses no sockets
 //! and no clock.
 //!
@@ -54,6 +54,7 @@ mod chain_end;
 mod der;
 mod file_content;
 mod ocsp;
+mod path;
 mod pem;
 mod reason;
 mod refusal;

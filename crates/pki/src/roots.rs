@@ -9,7 +9,7 @@ use tercel_crypto::PartsHash;
 
 use crate::anchor::{AnchorLimits, NotAnAnchor, NotAuthority};
 use crate::certificate::{Certificate, CertificateSummary, bad_encoding};
-use crate::der;
+use crate::der::{self, Malformed};
 use crate::pem::{PemError, load_certs_pem};
 use crate::reason::RefusalReason;
 #[cfg(feature = "native-roots")]
@@ -180,11 +180,10 @@ impl Roots {
         self.leaves.iter().chain(&self.certificates).any(|own| own == leaf)
     }
 
-    /// The restrictions of an anchor of this set, which is found by its address. `None` for any
-    /// other anchor.
-    pub(crate) fn limits_of(&self, anchor: &TrustAnchor<'_>) -> Option<&AnchorLimits> {
-        let same = |own: &TrustAnchor<'static>| std::ptr::addr_eq(own, anchor);
-        self.limits.get(self.anchors.iter().position(same)?)
+    /// The restrictions of the anchor with this index.
+    pub(crate) fn limits(&self, index: usize) -> &AnchorLimits {
+        // Each anchor has its restrictions.
+        self.limits.get(index).unwrap_or(&AnchorLimits::NOTHING)
     }
 }
 
@@ -212,14 +211,25 @@ enum Source {
 
 impl Kind {
     fn of(certificate: &CertificateDer<'_>) -> Result<Self, RootsError> {
-        let anchor = webpki::anchor_from_trusted_cert(certificate)
-            .map_err(|error| RootsError::Certificate(error.into()))?;
         let malformed = |error| RootsError::Certificate(bad_encoding(error));
-        Ok(match AnchorLimits::of(certificate).map_err(malformed)? {
-            Ok(limits) => Self::Anchor(anchor.to_owned(), limits),
+        let fields = Certificate::parse(certificate).map_err(malformed)?;
+        fields.check_form().map_err(RootsError::Certificate)?;
+        Ok(match AnchorLimits::of(&fields).map_err(malformed)? {
+            Ok(limits) => Self::Anchor(anchor_of(&fields).map_err(malformed)?, limits),
             Err(reason) => Self::Leaf(reason),
         })
     }
+}
+
+/// The anchor of an authority's certificate: name, key and name constraints. RFC 5280 6.1.1, 6.2
+fn anchor_of(fields: &Certificate<'_>) -> Result<TrustAnchor<'static>, Malformed> {
+    let key = der::single(fields.subject_public_key_info, der::SEQUENCE)?;
+    let anchor = TrustAnchor {
+        subject: fields.subject.into(),
+        subject_public_key_info: key.into(),
+        name_constraints: fields.name_constraints()?.map(Into::into),
+    };
+    Ok(anchor.to_owned())
 }
 
 #[cfg(feature = "webpki-roots")]

@@ -155,7 +155,7 @@ fn relative_name(set: &[u8]) -> Result<String, Malformed> {
 }
 
 /// The text of a DirectoryString or an IA5String. RFC 5280 4.1.2.4
-fn string(value: Element<'_>) -> Option<String> {
+pub(crate) fn string(value: Element<'_>) -> Option<String> {
     let content = value.content;
     match value.tag {
         der::UTF8_STRING | der::PRINTABLE_STRING | der::IA5_STRING => {

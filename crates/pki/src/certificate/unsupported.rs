@@ -13,10 +13,9 @@ impl Certificate<'_> {
         Some(extension_name(first).map_or_else(|| dotted(first), ToOwned::to_owned))
     }
 
-    /// Whether a critical extension is neither processed nor about policies. A trust anchor's
-    /// policies are inputs of a verification, and none are required here. RFC 5280 6.1.1
+    /// Whether a critical extension is not processed. RFC 5280 4.2
     pub(crate) fn has_unknown_critical_extension(&self) -> bool {
-        self.unsupported_extensions().any(|oid| !OF_POLICIES.contains(&oid))
+        self.unsupported_extensions().next().is_some()
     }
 
     /// The critical extensions that path building does not process.
@@ -37,16 +36,8 @@ impl Certificate<'_> {
         value.map(|value| der::single(value, der::SEQUENCE)).transpose()
     }
 
-    /// Whether the nameConstraints extension, or a list in it, has no subtree. RFC 5280 4.2.1.10
-    pub(crate) fn has_empty_name_constraints(&self) -> Result<bool, Malformed> {
-        let Some(constraints) = self.name_constraints()? else { return Ok(false) };
-        let mut lists = Reader::new(constraints).elements();
-        Ok(constraints.is_empty() || lists.any(|list| list.content.is_empty()))
-    }
-
-    /// The form of a name for which these constraints, the content of an extension, cannot be
-    /// checked: directoryName, which each certificate has, or another form that this certificate
-    /// has. RFC 5280 4.2.1.10
+    /// The form of a name of this certificate for which these constraints, the content of an
+    /// extension, cannot be checked. RFC 5280 4.2.1.10
     pub(crate) fn unsupported_form(&self, constraints: &[u8]) -> Option<&'static str> {
         let names = self.extension(SUBJECT_ALT_NAME).ok().flatten();
         let names = names.and_then(|value| der::single(value, der::SEQUENCE).ok());
@@ -56,7 +47,7 @@ impl Certificate<'_> {
         let forms = bases.filter_map(|one| Reader::new(one.content).element().ok());
         let mut unsupported = forms.filter_map(|base| {
             let (number, name) = *FORMS.iter().find(|(number, _)| *number == form(base.tag))?;
-            (number == DIRECTORY_NAME || own().any(|own| own == number)).then_some(name)
+            own().any(|own| own == number).then_some(name)
         });
         unsupported.next()
     }
@@ -67,36 +58,28 @@ fn form(tag: u8) -> u8 {
     tag & 0x1f
 }
 
-const DIRECTORY_NAME: u8 = 4;
-
 /// The forms of names whose constraints are not supported. RFC 5280 4.2.1.6
-const FORMS: [(u8, &str); 7] = [
-    (0, "otherName"),
-    (1, "rfc822Name"),
-    (3, "x400Address"),
-    (DIRECTORY_NAME, "directoryName"),
-    (5, "ediPartyName"),
-    (6, "uniformResourceIdentifier"),
-    (8, "registeredID"),
-];
+const FORMS: [(u8, &str); 4] =
+    [(0, "otherName"), (3, "x400Address"), (5, "ediPartyName"), (8, "registeredID")];
 
 /// id-ce-nameConstraints, 2.5.29.30
 const NAME_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x1e];
 
 /// The extensions that path building processes: keyUsage, subjectAltName, basicConstraints,
-/// nameConstraints, cRLDistributionPoints, extKeyUsage.
-const PROCESSED: [&[u8]; 6] = [
+/// nameConstraints, cRLDistributionPoints, certificatePolicies, policyMappings, policyConstraints,
+/// extKeyUsage, inhibitAnyPolicy.
+const PROCESSED: [&[u8]; 10] = [
     &[0x55, 0x1d, 0x0f],
     SUBJECT_ALT_NAME,
     &[0x55, 0x1d, 0x13],
     NAME_CONSTRAINTS,
     &[0x55, 0x1d, 0x1f],
-    &[0x55, 0x1d, 0x25],
+    &[0x55, 0x1d, 32],
+    &[0x55, 0x1d, 33],
+    &[0x55, 0x1d, 36],
+    &[0x55, 0x1d, 37],
+    &[0x55, 0x1d, 54],
 ];
-
-/// certificatePolicies, policyMappings, policyConstraints, inhibitAnyPolicy
-const OF_POLICIES: [&[u8]; 4] =
-    [&[0x55, 0x1d, 32], &[0x55, 0x1d, 33], &[0x55, 0x1d, 36], &[0x55, 0x1d, 54]];
 
 /// The name of an extension. RFC 5280 4.2
 fn extension_name(oid: &[u8]) -> Option<&'static str> {

@@ -7,13 +7,13 @@ mod response;
 
 use std::time::Duration;
 
-use pki_types::{SignatureVerificationAlgorithm, TrustAnchor, UnixTime};
+use pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{Hash, HashAlgorithm, PublicKey, sha1_name};
-use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 
-use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::Certificate;
+use crate::algorithms::{self, CertificateAlgorithm};
+use crate::certificate::{Certificate, PathCertificate, read_key};
 use crate::der::{self, Malformed, Reader};
+use crate::path::{Path, check_validity};
 use crate::reason::RefusalReason;
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
@@ -37,13 +37,8 @@ pub enum OcspPolicy {
     Require,
 }
 
-/// The algorithms accepted in the signatures of responses and of delegates, in the form of this
-/// crate and in the form that path building takes.
-#[derive(Clone, Copy)]
-pub(crate) struct Algorithms<'v> {
-    pub(crate) all: &'v [&'static CertificateAlgorithm],
-    pub(crate) for_path_building: &'v [&'static dyn SignatureVerificationAlgorithm],
-}
+/// The algorithms accepted in the signatures of responses and of delegates.
+type Algorithms<'v> = &'v [&'static CertificateAlgorithm];
 
 /// The issuer of the leaf: the next certificate of its path, or the anchor.
 pub(crate) struct Issuer<'p> {
@@ -54,18 +49,9 @@ pub(crate) struct Issuer<'p> {
 }
 
 impl<'p> Issuer<'p> {
-    pub(crate) fn of(path: &'p VerifiedPath<'p>) -> Self {
-        match path.intermediate_certificates().next() {
-            Some(issuer) => Self {
-                subject: issuer.subject(),
-                key: issuer.subject_public_key_info().as_ref().to_vec(),
-            },
-            None => {
-                let anchor = path.anchor();
-                let key = der::sequence(&anchor.subject_public_key_info);
-                Self { subject: &anchor.subject, key }
-            }
-        }
+    pub(crate) fn of(path: &Path<'p>) -> Self {
+        let (subject, key) = path.issuer;
+        Self { subject, key: der::sequence(key) }
     }
 }
 
@@ -166,24 +152,38 @@ fn is_signed_by_delegate(
     algorithms: Algorithms<'_>,
     now: UnixTime,
 ) -> bool {
-    let Ok(issuer_key) = der::single(&issuer.key, der::SEQUENCE) else { return false };
-    let anchor = [TrustAnchor {
-        subject: issuer.subject.into(),
-        subject_public_key_info: issuer_key.into(),
-        name_constraints: None,
-    }];
     basic.certificates().take(MAX_CERTIFICATES).any(|certificate| {
-        let Ok(parsed) = Certificate::parse(&certificate) else { return false };
-        let key = parsed.subject_public_key_info;
-        if !is_responder(basic.responder, parsed.subject, key) || parsed.may_sign() != Ok(true) {
+        let Ok(delegate) = Certificate::parse_or_refuse(&certificate).and_then(PathCertificate::of)
+        else {
             return false;
-        }
-        let Ok(delegate) = EndEntityCert::try_from(&certificate) else { return false };
-        let usage = KeyUsage::required(OCSP_SIGNING);
-        let supported = algorithms.for_path_building;
-        delegate.verify_for_usage(supported, &anchor, &[], now, usage, None, None).is_ok()
+        };
+        let Certificate { subject, subject_public_key_info: key, .. } = delegate.fields;
+        is_responder(basic.responder, subject, key)
+            && delegate.fields.may_sign() == Ok(true)
+            && is_delegate(&delegate, issuer, algorithms, now)
             && is_signed_with(basic, key, algorithms)
     })
+}
+
+/// Whether the issuer has certified this key for OCSP. RFC 6960 4.2.2.2
+fn is_delegate(
+    delegate: &PathCertificate<'_>,
+    issuer: &Issuer<'_>,
+    algorithms: Algorithms<'_>,
+    now: UnixTime,
+) -> bool {
+    let signed = || {
+        let (key_algorithm, key) = read_key(der::single(&issuer.key, der::SEQUENCE).ok()?).ok()?;
+        let of_signature = delegate.fields.signature_algorithm;
+        let algorithm = algorithms::find(algorithms, of_signature, key_algorithm).ok()?;
+        let key = algorithm.parse_key(key).ok()?;
+        algorithm.verify_by(&key, delegate.fields.signed, delegate.signature).ok()
+    };
+    delegate.fields.issuer == issuer.subject
+        && !delegate.is_ca
+        && delegate.purposes.ocsp
+        && check_validity(delegate, now).is_ok()
+        && signed().is_some()
 }
 
 /// Whether the responder id identifies a responder with this name and key. RFC 6960 4.2.2.3
@@ -196,7 +196,7 @@ fn is_responder(responder: Responder<'_>, subject: &[u8], key: &[u8]) -> bool {
 
 fn is_signed_with(basic: &BasicResponse<'_>, key: &[u8], algorithms: Algorithms<'_>) -> bool {
     let Ok(key) = PublicKey::from_spki(key) else { return false };
-    algorithms.all.iter().any(|algorithm| {
+    algorithms.iter().any(|algorithm| {
         algorithm.key() == key.kind()
             && algorithm.signature_alg_id().as_ref() == basic.signature_algorithm
             && key.verify(algorithm.algorithm(), basic.signed, basic.signature).is_ok()
@@ -220,9 +220,6 @@ const DEFAULT_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// The maximum number of attached certificates that are tried; a real responder attaches one.
 const MAX_CERTIFICATES: usize = 4;
-
-/// id-kp-OCSPSigning, 1.3.6.1.5.5.7.3.9
-const OCSP_SIGNING: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x09];
 
 /// id-sha1, 1.3.14.3.2.26
 const SHA1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];

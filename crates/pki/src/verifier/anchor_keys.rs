@@ -7,9 +7,7 @@
 use core::fmt;
 use std::sync::OnceLock;
 
-use pki_types::{
-    AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, TrustAnchor,
-};
+use pki_types::TrustAnchor;
 use tercel_crypto::PublicKey;
 
 use crate::algorithms::CertificateAlgorithm;
@@ -17,7 +15,7 @@ use crate::algorithms::CertificateAlgorithm;
 /// A slot for the parsed key of each anchor, filled when the key is first used. A slot has `None`
 /// if the key cannot be parsed.
 #[derive(Default)]
-pub(super) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
+pub(crate) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
 
 type KeySlot = OnceLock<Option<PublicKey>>;
 
@@ -27,76 +25,21 @@ impl fmt::Debug for AnchorKeys {
     }
 }
 
-/// The trust anchors and their keys.
-#[derive(Debug)]
-pub(super) struct Anchors<'v> {
-    pub(super) anchors: &'v [TrustAnchor<'static>],
-    pub(super) keys: &'v AnchorKeys,
-}
-
-impl Anchors<'_> {
-    /// The key of the anchor that contains `bits`, found by address: path building passes a part
-    /// of the anchor itself. An equal key in a peer's certificate is parsed like any other key.
-    fn key(&self, algorithm: &CertificateAlgorithm, bits: &[u8]) -> Option<&PublicKey> {
-        let holds = |anchor: &TrustAnchor<'_>| {
-            anchor.subject_public_key_info.as_ptr_range().contains(&bits.as_ptr())
-                // The key is at the end of a SubjectPublicKeyInfo. RFC 5280 4.1
-                && anchor.subject_public_key_info.ends_with(bits)
-        };
-        let index = self.anchors.iter().position(holds)?;
-        let place = || self.anchors.iter().map(|_| KeySlot::new()).collect();
-        let places = self.keys.0.get_or_init(place);
-        let read = || PublicKey::from_raw(algorithm.key(), bits).ok();
-        let key = places.get(index)?.get_or_init(read).as_ref()?;
-        // Path building calls only algorithms for the kind of key that the anchor names.
+impl AnchorKeys {
+    /// The key of the anchor with this index; `bits` are those of the key. `None` if it cannot be
+    /// used.
+    pub(crate) fn key(
+        &self,
+        anchors: &[TrustAnchor<'static>],
+        index: usize,
+        algorithm: &CertificateAlgorithm,
+        bits: &[u8],
+    ) -> Option<&PublicKey> {
+        let slots = self.0.get_or_init(|| anchors.iter().map(|_| KeySlot::new()).collect());
+        let key = slots.get(index)?.get_or_init(|| algorithm.parse_key(bits).ok()).as_ref()?;
+        // The anchor's identifier names one kind of key.
         (key.kind() == algorithm.key()).then_some(key)
     }
-}
-
-/// A signature algorithm that uses the parsed keys of the anchors.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct AnchorAlgorithm<'v> {
-    pub(super) algorithm: &'static CertificateAlgorithm,
-    pub(super) anchors: &'v Anchors<'v>,
-}
-
-impl SignatureVerificationAlgorithm for AnchorAlgorithm<'_> {
-    fn verify_signature(
-        &self,
-        key: &[u8],
-        message: &[u8],
-        signature: &[u8],
-    ) -> Result<(), InvalidSignature> {
-        match self.anchors.key(self.algorithm, key) {
-            Some(key) => self.algorithm.verify_by(key, message, signature),
-            None => self.algorithm.verify_signature(key, message, signature),
-        }
-    }
-
-    fn public_key_alg_id(&self) -> AlgorithmIdentifier {
-        self.algorithm.public_key_alg_id()
-    }
-
-    fn signature_alg_id(&self) -> AlgorithmIdentifier {
-        self.algorithm.signature_alg_id()
-    }
-}
-
-/// Calls `make` for each algorithm, and `build_path` with all results. The results live as long as
-/// the call.
-pub(super) fn with_algorithms<A, T>(
-    algorithms: &[&'static CertificateAlgorithm],
-    make: impl Fn(&'static CertificateAlgorithm) -> A,
-    build_path: impl FnOnce(&[&dyn SignatureVerificationAlgorithm]) -> T,
-) -> T
-where
-    A: SignatureVerificationAlgorithm,
-{
-    let slots: [_; CertificateAlgorithm::ALL.len()] = core::array::from_fn(|index| {
-        make(algorithms.get(index).copied().unwrap_or(CertificateAlgorithm::ALL[0]))
-    });
-    let shared = slots.each_ref().map(|each| each as &dyn SignatureVerificationAlgorithm);
-    build_path(shared.get(..algorithms.len()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -126,18 +126,18 @@ impl ChainVerifierBuilder {
         if !can_build_paths && self.pins.is_empty() && !self.roots.has_leaves() {
             return Err(NoTrustConfigured);
         }
-        let for_path_building = self
-            .algorithms
-            .iter()
-            .map(|&algorithm| algorithm as &dyn SignatureVerificationAlgorithm)
-            .collect();
+        let anchors = self.roots.anchors();
+        let subject = |index: &usize| anchors.get(*index).map(|anchor| &*anchor.subject);
+        let mut anchors_by_name: Vec<usize> = (0..anchors.len()).collect();
+        // Stable: anchors with one name stay in order.
+        anchors_by_name.sort_by_key(subject);
         Ok(ChainVerifier {
             roots: self.roots,
             pins: self.pins,
             revocation: self.revocation,
             ocsp: self.ocsp,
             algorithms: self.algorithms,
-            for_path_building,
+            anchors_by_name,
             signature_cache: self.cache_signatures.then(SignatureCache::new).flatten(),
             anchor_keys: AnchorKeys::default(),
             check_anchor_validity: self.check_anchor_validity,

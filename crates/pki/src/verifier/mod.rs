@@ -1,38 +1,35 @@
 //! Verification of a chain for a use, a name and a time.
 //!
-//! The verifier builds a path with `webpki` and the configured signature algorithms, or recognises
-//! a pinned leaf. It reads no clock, opens no file and handles no TLS. See [`crate::refusal`] for
-//! the result of a failure.
+//! The verifier recognises a pinned leaf, or searches for a path ([`crate::path`]). It reads no clock,
+//! opens no file and handles no TLS. See [`crate::refusal`] for the result of a failure.
 
 mod anchor_keys;
 mod builder;
-mod candidates;
 mod path_end;
 mod signature_cache;
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{KeyKind, PartsHash, PublicKey, SignatureAlgorithm};
-use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
+use tercel_crypto::{KeyKind, PartsHash, SignatureAlgorithm};
 
 use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::{Certificate, Usage, bad_encoding};
+use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
+use crate::path::{self, Path};
 use crate::reason::RefusalReason;
 use crate::refusal::{MAX_CERTIFICATE_LENGTH, Refusal};
 use crate::revocation::Revocation;
 use crate::roots::Roots;
 use crate::server_name::ServerName;
 
-use anchor_keys::{AnchorAlgorithm, AnchorKeys, Anchors, with_algorithms};
+use anchor_keys::AnchorKeys;
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
-use candidates::{Candidates, OriginalAlgorithm};
-use signature_cache::{CachedAlgorithm, ChainSignatures, SignatureCache};
+pub(crate) use signature_cache::Digest;
+use signature_cache::SignatureCache;
 
 /// The basis of trust in an accepted chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,16 +75,16 @@ impl fmt::Debug for Staple<'_> {
 /// # Ok(()) }
 /// ```
 pub struct ChainVerifier {
-    roots: Arc<Roots>,
+    pub(crate) roots: Arc<Roots>,
+    /// The indices of the roots' anchors, sorted by name.
+    anchors_by_name: Vec<usize>,
     pins: Vec<CertificateDer<'static>>,
-    revocation: Revocation,
+    pub(crate) revocation: Revocation,
     ocsp: OcspPolicy,
-    algorithms: Vec<&'static CertificateAlgorithm>,
-    /// The same algorithms as in `algorithms`, in the form that path building takes.
-    for_path_building: Vec<&'static dyn SignatureVerificationAlgorithm>,
-    signature_cache: Option<SignatureCache>,
-    anchor_keys: AnchorKeys,
-    check_anchor_validity: bool,
+    pub(crate) algorithms: Vec<&'static CertificateAlgorithm>,
+    pub(crate) signature_cache: Option<SignatureCache>,
+    pub(crate) anchor_keys: AnchorKeys,
+    pub(crate) check_anchor_validity: bool,
 }
 
 /// Omits certificates and lists.
@@ -188,18 +185,11 @@ impl ChainVerifier {
         if leaf_der.len() > MAX_CERTIFICATE_LENGTH {
             return Err(RefusalReason::CertificateTooLarge);
         }
-        let Ok(parsed) = Certificate::parse(leaf_der) else {
-            // Path building may have a more precise reason.
-            EndEntityCert::try_from(leaf_der)?;
-            return Err(RefusalReason::BadEncoding);
-        };
-        // Path building refuses such keys of issuers, which no signature algorithm has.
+        let parsed = Certificate::parse_or_refuse(leaf_der)?;
+        // No signature algorithm has such a key, if it is an issuer's.
         if !parsed.has_named_curve().map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
-        let chain_signatures = self.signature_cache.as_ref().map(ChainSignatures::new);
-        let candidates;
-        let searched;
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(&parsed, now)?;
             None
@@ -214,11 +204,9 @@ impl ChainVerifier {
             }
             None
         } else {
-            candidates = Candidates::choose(leaf_der, &parsed, intermediates);
-            searched = EndEntityCert::try_from(&candidates.leaf)?;
-            let path =
-                self.build_path(usage, &searched, &candidates, now, chain_signatures.as_ref());
-            Some(path.map_err(|reason| self.refine_reason(reason, chain, &parsed))?)
+            let leaf = PathCertificate::of(parsed)?;
+            let path = path::find(self, usage, &leaf, intermediates, now);
+            Some(path.map_err(|reason| self.refine_reason(reason, &parsed))?)
         };
         if let Some(name) = name {
             parsed.check_server_name(name)?;
@@ -226,102 +214,23 @@ impl ChainVerifier {
         // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
         // authority.
         let Some(path) = path else { return Ok(Trust::Pin) };
-        self.check_status(&path, leaf_der, ocsp, now)?;
-        if let Some(chain_signatures) = chain_signatures {
-            chain_signatures.accept();
+        self.check_status(&path, &parsed, ocsp, now)?;
+        if let Some(cache) = &self.signature_cache {
+            path.verified.iter().for_each(|digest| cache.insert(digest));
         }
         Ok(Trust::Anchor)
     }
 
-    fn build_path<'p>(
-        &'p self,
-        usage: Usage,
-        leaf: &'p EndEntityCert<'p>,
-        candidates: &'p Candidates<'p>,
-        now: UnixTime,
-        chain_signatures: Option<&ChainSignatures<'_>>,
-    ) -> Result<VerifiedPath<'p>, RefusalReason> {
-        let key_usage = match usage {
-            Usage::Server => KeyUsage::server_auth(),
-            Usage::Client => KeyUsage::client_auth(),
+    /// The indices of the anchors with this name (the content of its SEQUENCE).
+    pub(crate) fn anchors_named(&self, name: &[u8]) -> &[usize] {
+        let order = |index: &usize| {
+            let anchor = self.roots.anchors().get(*index);
+            anchor.map_or(Ordering::Less, |anchor| anchor.subject.as_ref().cmp(name))
         };
-        // Path building continues after a path that this check refuses, and returns an error of any
-        // other path. The reason here is the more useful one: the refused path is complete.
-        let refused = Cell::new(None);
-        let check = |path: &VerifiedPath<'_>| {
-            self.check_path(usage, candidates, path, now).map_err(|reason| {
-                refused.set(refused.get().or(Some(reason)));
-                webpki::Error::UnknownIssuer
-            })
-        };
-        let lists = self.revocation.lists();
-        let build = |algorithms: &[&dyn SignatureVerificationAlgorithm]| {
-            leaf.verify_for_usage(
-                algorithms,
-                self.roots.anchors(),
-                &candidates.intermediates,
-                now,
-                key_usage,
-                self.revocation.options(&lists),
-                Some(&check),
-            )
-        };
-        let anchors = Anchors { anchors: self.roots.anchors(), keys: &self.anchor_keys };
-        let originals = &candidates.originals;
-        let anchor_algorithm = |algorithm| AnchorAlgorithm { algorithm, anchors: &anchors };
-        let path = match chain_signatures {
-            Some(chain_signatures) => {
-                let cached = |algorithm| {
-                    let algorithm = anchor_algorithm(algorithm);
-                    let algorithm = CachedAlgorithm { algorithm, chain_signatures };
-                    OriginalAlgorithm { algorithm, originals }
-                };
-                with_algorithms(&self.algorithms, cached, build)
-            }
-            None => {
-                let original = |algorithm| OriginalAlgorithm {
-                    algorithm: anchor_algorithm(algorithm),
-                    originals,
-                };
-                with_algorithms(&self.algorithms, original, build)
-            }
-        };
-        path.map_err(|error| match RefusalReason::from(error) {
-            limit @ (RefusalReason::PathLimits | RefusalReason::PathTooDeep) => limit,
-            // A certificate that was left out may be the one that is missing.
-            _ if candidates.is_incomplete => RefusalReason::PathLimits,
-            other => refused.get().unwrap_or(other),
-        })
-    }
-
-    /// Checks what path building does not: the key usages of issuers, and the restrictions of the
-    /// trust anchor.
-    fn check_path(
-        &self,
-        usage: Usage,
-        candidates: &Candidates<'_>,
-        path: &VerifiedPath<'_>,
-        now: UnixTime,
-    ) -> Result<(), RefusalReason> {
-        let mut counted = 0_usize;
-        for issuer in path.intermediate_certificates() {
-            let der = issuer.der();
-            let issuer = candidates.fields_of(&der)?;
-            // A key usage without keyCertSign: the key must not verify certificates.
-            // RFC 5280 4.2.1.3, 6.1.4 (n)
-            if !issuer.may_certify().map_err(bad_encoding)? {
-                return Err(RefusalReason::IssuerMayNotCertify);
-            }
-            // Constraints without a subtree are prohibited, and may be meant to be strict.
-            // RFC 5280 4.2.1.10
-            if issuer.has_empty_name_constraints().map_err(bad_encoding)? {
-                return Err(RefusalReason::BadEncoding);
-            }
-            // Self-issued certificates do not count. RFC 5280 6.1.4 (l)
-            counted = counted.saturating_add(usize::from(issuer.subject != issuer.issuer));
-        }
-        let limits = self.roots.limits_of(path.anchor()).ok_or(RefusalReason::Other)?;
-        limits.check(usage, counted, self.check_anchor_validity.then_some(now))
+        let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
+        let rest = self.anchors_by_name.get(from..).unwrap_or_default();
+        let count = rest.iter().take_while(|index| order(index) == Ordering::Equal).count();
+        rest.get(..count).unwrap_or_default()
     }
 
     /// Checks the stapled response against the policy and the leaf's must-staple extension. The
@@ -329,23 +238,18 @@ impl ChainVerifier {
     /// one. RFC 7633 4.3.3
     fn check_status(
         &self,
-        path: &VerifiedPath<'_>,
-        leaf: &CertificateDer<'_>,
+        path: &Path<'_>,
+        leaf: &Certificate<'_>,
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
     ) -> Result<(), RefusalReason> {
         if ocsp.is_none() && self.ocsp != OcspPolicy::Require {
             return Ok(());
         }
-        let leaf = Certificate::parse_or_refuse(leaf)?;
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
-                let algorithms = ocsp::Algorithms {
-                    all: &self.algorithms,
-                    for_path_building: &self.for_path_building,
-                };
-                ocsp::check(response, &leaf, &Issuer::of(path), algorithms, now)
+                ocsp::check(response, leaf, &Issuer::of(path), &self.algorithms, now)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),
@@ -354,81 +258,25 @@ impl ChainVerifier {
         }
     }
 
-    /// Replaces a general reason of path building by a more specific one for common mistakes.
-    fn refine_reason(
-        &self,
-        reason: RefusalReason,
-        chain: &[CertificateDer<'_>],
-        leaf: &Certificate<'_>,
-    ) -> RefusalReason {
-        let is_too_large = |der: &CertificateDer<'_>| der.len() > MAX_CERTIFICATE_LENGTH;
+    /// Replaces a general reason by a more specific one for common mistakes.
+    fn refine_reason(&self, reason: RefusalReason, leaf: &Certificate<'_>) -> RefusalReason {
         match reason {
-            RefusalReason::BadEncoding | RefusalReason::UnknownIssuer
-                if chain.iter().any(is_too_large) =>
-            {
-                RefusalReason::CertificateTooLarge
-            }
-            RefusalReason::NameConstraint if self.has_unsupported_constraint(chain) => {
-                RefusalReason::UnsupportedNameConstraint
-            }
-            RefusalReason::CaUsedAsEndEntity if self.is_anchor(chain) => {
+            RefusalReason::CaUsedAsEndEntity if self.is_anchor(leaf) => {
                 RefusalReason::TrustAnchorAsEndEntity
             }
             RefusalReason::UnknownIssuer if leaf.issuer == leaf.subject => {
                 RefusalReason::SelfSigned
             }
-            RefusalReason::BadSignature if self.has_unusable_issuer_key(chain) => {
-                RefusalReason::InvalidKey
-            }
             other => other,
         }
     }
 
-    /// Whether an issuer in the chain, or an anchor that issued one, has name constraints that
-    /// cannot be checked.
-    fn has_unsupported_constraint(&self, chain: &[CertificateDer<'_>]) -> bool {
-        let parsed: Vec<_> = chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
-        let Some((leaf, issuers)) = parsed.split_first() else { return false };
-        let sent = issuers.iter().filter_map(|issuer| issuer.name_constraints().ok().flatten());
-        let mut names: Vec<&[u8]> = parsed.iter().map(|certificate| certificate.issuer).collect();
-        names.sort_unstable();
-        let anchors = self.roots.anchors().iter();
-        let trusted = anchors
-            .filter(|anchor| names.binary_search(&anchor.subject.as_ref()).is_ok())
-            .filter_map(|anchor| anchor.name_constraints.as_deref());
-        sent.chain(trusted).any(|constraints| leaf.unsupported_form(constraints).is_some())
-    }
-
     /// Whether the leaf has the name and the key of a trust anchor.
-    fn is_anchor(&self, chain: &[CertificateDer<'_>]) -> bool {
-        let Some(leaf) = chain.first() else {
-            return false;
-        };
-        webpki::anchor_from_trusted_cert(leaf).is_ok_and(|leaf| {
-            self.roots.anchors().iter().any(|anchor| {
-                anchor.subject == leaf.subject
-                    && anchor.subject_public_key_info == leaf.subject_public_key_info
-            })
-        })
-    }
-
-    /// Whether an issuer's key cannot be used at all, such as an RSA key that is too short. The
-    /// signature check itself reports only that it failed.
-    fn has_unusable_issuer_key(&self, chain: &[CertificateDer<'_>]) -> bool {
-        let unusable = |key: &[u8]| PublicKey::from_spki(key).is_err();
-        // Each certificate is parsed once: the anchors may be hundreds.
-        let certificates: Vec<_> =
-            chain.iter().filter_map(|der| Certificate::parse(der).ok()).collect();
-        let issuers: BTreeSet<_> = certificates.iter().map(|below| below.issuer).collect();
-        // Only few keys are examined, because a peer may send many.
-        let keys = certificates.iter().skip(1).take(MOST_KEYS_EXAMINED);
-        keys.map(|issuer| issuer.subject_public_key_info).any(unusable)
-            || self
-                .roots
-                .anchors()
-                .iter()
-                .filter(|anchor| issuers.contains(&*anchor.subject))
-                .any(|anchor| unusable(&der::sequence(&anchor.subject_public_key_info)))
+    fn is_anchor(&self, leaf: &Certificate<'_>) -> bool {
+        let key = der::single(leaf.subject_public_key_info, der::SEQUENCE).ok();
+        let anchors = self.roots.anchors();
+        let mut named = self.anchors_named(leaf.subject).iter();
+        named.any(|index| anchors.get(*index).map(|one| &*one.subject_public_key_info) == key)
     }
 }
 
@@ -442,6 +290,3 @@ fn check_validity(leaf: &Certificate<'_>, now: UnixTime) -> Result<(), RefusalRe
     }
     Ok(())
 }
-
-/// The maximum number of a peer's keys that are parsed to explain a wrong signature.
-const MOST_KEYS_EXAMINED: usize = 8;

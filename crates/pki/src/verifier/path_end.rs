@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
 
-use crate::algorithms::CertificateAlgorithm;
-use crate::certificate::Certificate;
+use crate::algorithms::{self, CertificateAlgorithm};
+use crate::certificate::{Certificate, read_key};
 use crate::chain_end::{ChainEnd, NearestAnchor};
-use crate::der::{self, Malformed, Reader};
+use crate::der;
 
 /// Finds where the best candidate path of a chain ends. `None` if the leaf cannot be parsed, or if
 /// the path reaches a trust anchor, so that the chain was refused for something else.
@@ -23,7 +23,7 @@ pub(super) fn find(
     search.follow(0, &mut Vec::new());
     let (_, _, position) = search.best?;
     let last = parsed.get(position)?.as_ref()?;
-    let nearest = named.nearest(last, chain.get(position)?)?;
+    let nearest = named.nearest(last)?;
     Some(ChainEnd {
         position,
         subject: shortened(last.subject_text()),
@@ -32,16 +32,16 @@ pub(super) fn find(
     })
 }
 
-/// The keys (`SubjectPublicKeyInfo`) of the anchors whose names occur in the chain.
-struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<Vec<u8>>>);
+/// The keys (`SubjectPublicKeyInfo`, its content) of the anchors whose names occur in the chain.
+struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<&'a [u8]>>);
 
 impl<'a> AnchorsByName<'a> {
     /// Looks up each anchor once, so that the work does not grow with the product.
     fn new(parsed: &[Option<Certificate<'a>>], anchors: &'a [TrustAnchor<'static>]) -> Self {
         let names: HashSet<_> = parsed.iter().flatten().map(|known| known.issuer).collect();
-        let mut found: HashMap<&[u8], Vec<Vec<u8>>> = HashMap::new();
+        let mut found: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
         for anchor in anchors.iter().filter(|anchor| names.contains(&*anchor.subject)) {
-            let key = der::sequence(&anchor.subject_public_key_info);
+            let key = &*anchor.subject_public_key_info;
             found.entry(&*anchor.subject).or_default().push(key);
         }
         Self(found)
@@ -49,33 +49,28 @@ impl<'a> AnchorsByName<'a> {
 
     /// What the anchors have for the issuer of the last certificate. `None` if they have the issuer
     /// itself.
-    fn nearest(&self, last: &Certificate<'_>, der: &CertificateDer<'_>) -> Option<NearestAnchor> {
+    fn nearest(&self, last: &Certificate<'_>) -> Option<NearestAnchor> {
         let Some(keys) = self.0.get(last.issuer) else { return Some(NearestAnchor::None) };
         if last.issuer == last.subject {
-            let is_known = keys.iter().any(|key| key == last.subject_public_key_info);
+            let own = der::single(last.subject_public_key_info, der::SEQUENCE).ok();
+            let is_known = keys.iter().any(|key| Some(*key) == own);
             return (!is_known).then_some(NearestAnchor::OtherKey);
         }
-        let has_signed = |key: &Vec<u8>| has_signed(key, der).unwrap_or(false);
-        let is_signed = keys.iter().take(MAX_SIGNATURES).any(has_signed);
+        let is_signed = keys.iter().take(MAX_SIGNATURES).any(|key| has_signed(key, last));
         (!is_signed).then_some(NearestAnchor::OtherSigner)
     }
 }
 
-/// Whether this key (`SubjectPublicKeyInfo`) has signed the certificate. RFC 5280 4.1.1
-fn has_signed(key: &[u8], certificate: &CertificateDer<'_>) -> Result<bool, Malformed> {
-    let mut outer = Reader::new(der::single(certificate.as_ref(), der::SEQUENCE)?);
-    let signed = outer.element()?.whole;
-    let signature_algorithm = outer.expect(der::SEQUENCE)?;
-    let signature = outer.expect(der::BIT_STRING)?.strip_prefix(&[0]).ok_or(Malformed)?;
-    let mut key = Reader::new(der::single(key, der::SEQUENCE)?);
-    let key_algorithm = key.expect(der::SEQUENCE)?;
-    let key = key.expect(der::BIT_STRING)?.strip_prefix(&[0]).ok_or(Malformed)?;
-    let fits = |known: &&&CertificateAlgorithm| {
-        known.signature_alg_id().as_ref() == signature_algorithm
-            && known.public_key_alg_id().as_ref() == key_algorithm
+/// Whether this key (`SubjectPublicKeyInfo`, its content) has signed the certificate. RFC 5280 4.1.1
+fn has_signed(key: &[u8], certificate: &Certificate<'_>) -> bool {
+    let signed = || {
+        let (key_algorithm, key) = read_key(key).ok()?;
+        let algorithms = CertificateAlgorithm::ALL;
+        let fitting = algorithms::find(algorithms, certificate.signature_algorithm, key_algorithm);
+        let signature = certificate.signature_bits().ok()?;
+        fitting.ok()?.verify_signature(key, certificate.signed, signature).ok()
     };
-    let mut fitting = CertificateAlgorithm::ALL.iter().filter(fits);
-    Ok(fitting.any(|known| known.verify_signature(key, signed, signature).is_ok()))
+    signed().is_some()
 }
 
 /// A search by names, from the leaf on.

@@ -421,7 +421,13 @@ fn trust_anchor_as_end_entity() {
     let pki = Pki::new();
     let mut roots = Roots::new();
     // Without its certificate, an anchor may only issue others.
-    roots.add_trust_anchor(webpki::anchor_from_trusted_cert(pki.root.der()).unwrap().to_owned());
+    let key = tercel_pki::subject_public_key_info(pki.root.der()).unwrap();
+    let subject = tercel_pki::issuer(pki.root.der()).unwrap();
+    roots.add_trust_anchor(pki_types::TrustAnchor {
+        subject: der::content(&subject).to_vec().into(),
+        subject_public_key_info: der::content(key).to_vec().into(),
+        name_constraints: None,
+    });
     let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
     let refused = reason(verify(&verifier, &[pki.root.der().clone()]));
     assert_eq!(refused, RefusalReason::TrustAnchorAsEndEntity);

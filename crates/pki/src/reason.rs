@@ -3,8 +3,6 @@
 //! A reason is never less specific than its alert. The alerts are those of RFC 9846 6.2; the
 //! `tercel` crate sends them.
 
-mod from_path_building;
-
 use std::fmt;
 
 use pki_types::UnixTime;
@@ -22,10 +20,11 @@ pub enum RefusalReason {
     BadEncoding,
     /// A certificate is larger than 64 KiB. Alert: `bad_certificate`.
     CertificateTooLarge,
-    /// A certificate is not of version 3. Alert: `unsupported_certificate`.
-    UnsupportedVersion,
-    /// A certificate has a critical extension that is not supported, such as certificatePolicies.
+    /// A certificate is of an unknown version, or has extensions although it is not of version 3.
     /// Alert: `unsupported_certificate`.
+    UnsupportedVersion,
+    /// A certificate has a critical extension that is not supported. Alert:
+    /// `unsupported_certificate`.
     UnsupportedCriticalExtension,
     /// A certificate has expired. Alert: `certificate_expired`.
     Expired {
@@ -106,15 +105,18 @@ pub enum RefusalReason {
     /// A name violates an issuer's name constraints. Alert: `bad_certificate`.
     NameConstraint,
     /// The name constraints of an authority cannot be checked: their form is not supported, such as
-    /// directoryName, or a constrained name is no host name. Alert: `unsupported_certificate`.
+    /// registeredID, or a constrained name is malformed. Alert: `unsupported_certificate`.
     UnsupportedNameConstraint,
     /// The path below a CA certificate is longer than its path length constraint. Alert:
     /// `bad_certificate`.
     PathTooLong,
+    /// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for
+    /// the whole chain, or a policy is mapped in a prohibited way. Alert: `bad_certificate`.
+    PolicyNotSatisfied,
     /// The chain exceeds the limits on path building: it has too many possible paths. Alert:
     /// `bad_certificate`.
     PathLimits,
-    /// A path is longer than path building supports. Alert: `bad_certificate`.
+    /// A path has more than 32 intermediates. Alert: `bad_certificate`.
     PathTooDeep,
     /// A key of the path is on the list of compromised keys. Alert: `bad_certificate`.
     Distrusted,
@@ -196,7 +198,9 @@ impl fmt::Display for RefusalReason {
             Self::EmptyChain => "no certificate was presented",
             Self::BadEncoding => "a certificate is malformed",
             Self::CertificateTooLarge => "a certificate is larger than 64 KiB",
-            Self::UnsupportedVersion => "a certificate is not of X.509 version 3",
+            Self::UnsupportedVersion => {
+                "a certificate has an unknown version, or a version without extensions and extensions"
+            }
             Self::UnsupportedCriticalExtension => {
                 "a certificate has a critical extension that is not supported"
             }
@@ -238,8 +242,11 @@ impl fmt::Display for RefusalReason {
                 "an authority's name constraints cannot be checked"
             }
             Self::PathTooLong => "the chain is longer than one of its authorities allows",
+            Self::PolicyNotSatisfied => {
+                "an authority requires a certificate policy that the chain does not have"
+            }
             Self::PathLimits => "the chain has too many possible paths",
-            Self::PathTooDeep => "the chain has more than six intermediate certificates in a row",
+            Self::PathTooDeep => "the chain has more than 32 intermediate certificates in a row",
             Self::Distrusted => "a key of the chain is explicitly distrusted",
             Self::MissingStaple => {
                 "the certificate demands a stapled OCSP response, and there is none"

@@ -1,0 +1,52 @@
+//! The work that a search for a path may cost.
+
+use crate::reason::RefusalReason;
+
+/// What is left of the allowed work. A refusal for [`RefusalReason::PathLimits`] ends the search.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    signatures: u32,
+    units: usize,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self { signatures: MOST_SIGNATURES, units: MOST_UNITS }
+    }
+
+    /// Pays for the verification of one signature.
+    pub(crate) fn pay_signature(&mut self) -> Result<(), RefusalReason> {
+        self.signatures = self.signatures.checked_sub(1).ok_or(RefusalReason::PathLimits)?;
+        Ok(())
+    }
+
+    /// Pays for comparisons of names, candidates or policies, each about a hundred instructions.
+    pub(crate) fn pay(&mut self, units: usize) -> Result<(), RefusalReason> {
+        self.units = self.units.checked_sub(units).ok_or(RefusalReason::PathLimits)?;
+        Ok(())
+    }
+}
+
+/// The maximum number of signatures that are verified in one search, those of revocation lists
+/// included. A pair of certificate and issuer is verified once.
+const MOST_SIGNATURES: u32 = 64;
+
+/// The maximum number of comparisons in one search.
+const MOST_UNITS: usize = 250_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_ends() {
+        let mut budget = Budget::new();
+        for _ in 0..MOST_SIGNATURES {
+            budget.pay_signature().unwrap();
+        }
+        assert_eq!(budget.pay_signature(), Err(RefusalReason::PathLimits));
+        budget.pay(MOST_UNITS).unwrap();
+        assert_eq!(budget.pay(1), Err(RefusalReason::PathLimits));
+        assert_eq!(budget.pay(usize::MAX), Err(RefusalReason::PathLimits));
+    }
+}

@@ -1,0 +1,533 @@
+//! The search for a path from a leaf to a trust anchor, and its validation. RFC 5280 6, RFC 4158
+//!
+//! Each certificate is parsed once. Those that, by names, lie on no way from the leaf to an anchor
+//! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
+//! the anchors first, then the certificates of the issuer's name in the order of [`Search::issuers`]
+//! (RFC 4158 3.5). An issuer is followed if it may certify and if its key made the signature. A path
+//! that reaches an anchor is validated as a whole ([`Search::validate`]); if it is refused, the
+//! search goes on.
+//!
+//! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
+//! [`budget::Budget`].
+
+mod budget;
+mod name_constraints;
+mod policies;
+
+use pki_types::{CertificateDer, TrustAnchor, UnixTime};
+
+use crate::algorithms;
+use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
+use crate::reason::RefusalReason;
+use crate::refusal::MAX_CERTIFICATE_LENGTH;
+use crate::verifier::{ChainVerifier, Digest};
+use budget::Budget;
+use name_constraints::NameConstraints;
+
+/// A validated path.
+#[derive(Debug)]
+pub(crate) struct Path<'a> {
+    /// The name (the content of its SEQUENCE) and the key (SubjectPublicKeyInfo, the content of its
+    /// SEQUENCE) of the leaf's issuer.
+    pub(crate) issuer: (&'a [u8], &'a [u8]),
+    /// The digests of the path's signatures that were not in the cache.
+    pub(crate) verified: Vec<Digest>,
+}
+
+/// Finds a path and validates it. The error is the reason of the best candidate path.
+pub(crate) fn find<'a>(
+    verifier: &'a ChainVerifier,
+    usage: Usage,
+    leaf: &PathCertificate<'a>,
+    sent: &'a [CertificateDer<'_>],
+    now: UnixTime,
+) -> Result<Path<'a>, RefusalReason> {
+    check_validity(leaf, now)?;
+    // RFC 5280 4.2.1.9
+    if leaf.is_ca {
+        return Err(RefusalReason::CaUsedAsEndEntity);
+    }
+    // RFC 5280 4.2.1.12
+    if !leaf.purposes.name(usage) {
+        return Err(RefusalReason::NotForThisUsage);
+    }
+    let (issuers, refused) = candidates(verifier, leaf, sent);
+    let mut search = Search {
+        verifier,
+        usage,
+        now,
+        leaf,
+        issuers,
+        budget: Budget::new(),
+        signatures: Vec::new(),
+        refused: (Nearness::Nowhere, refused),
+    };
+    let mut path = Vec::with_capacity(4);
+    path.push(LEAF);
+    match search.extend(&mut path)? {
+        Some(anchor) => Ok(search.found(&path, anchor)),
+        None => Err(search.refused.1),
+    }
+}
+
+/// Checks the validity, first and last second included. RFC 5280 4.1.2.5, 6.1.3 (a) (2)
+pub(crate) fn check_validity(
+    certificate: &PathCertificate<'_>,
+    now: UnixTime,
+) -> Result<(), RefusalReason> {
+    let Certificate { not_before, not_after, .. } = certificate.fields;
+    if not_before > not_after {
+        return Err(RefusalReason::InvalidValidity);
+    }
+    if now < not_before {
+        return Err(RefusalReason::NotYetValid { not_before });
+    }
+    if now > not_after {
+        return Err(RefusalReason::Expired { not_after });
+    }
+    Ok(())
+}
+
+/// A certificate that may be an issuer, or the reason why it cannot be one.
+type Candidate<'a> = (Certificate<'a>, Result<PathCertificate<'a>, RefusalReason>);
+
+/// The sent certificates that lie, by names, on a way from the leaf to an anchor, and the reason to
+/// refuse the chain if there is no such way.
+fn candidates<'a>(
+    verifier: &ChainVerifier,
+    leaf: &PathCertificate<'a>,
+    sent: &'a [CertificateDer<'_>],
+) -> (Vec<Candidate<'a>>, RefusalReason) {
+    let mut refused = RefusalReason::UnknownIssuer;
+    let mut parsed: Vec<Certificate<'a>> = Vec::with_capacity(sent.len());
+    for der in sent {
+        if der.len() > MAX_CERTIFICATE_LENGTH {
+            refused = RefusalReason::CertificateTooLarge;
+        } else if let Ok(certificate) = Certificate::parse(der) {
+            parsed.push(certificate);
+        } else if refused == RefusalReason::UnknownIssuer {
+            refused = RefusalReason::BadEncoding;
+        }
+    }
+    if parsed.len() > FEW {
+        keep_reachable(&mut parsed, leaf.fields.issuer);
+    }
+    keep_leading(&mut parsed, verifier);
+    let read = |fields: Certificate<'a>| (fields, PathCertificate::of(fields));
+    (parsed.into_iter().map(read).collect(), refused)
+}
+
+/// Keeps the certificates whose subject is this name, or the issuer of a kept one. Of equal ones,
+/// the first is kept.
+fn keep_reachable<'a>(certificates: &mut Vec<Certificate<'a>>, name: &'a [u8]) {
+    let mut by_subject: Vec<(&[u8], &[u8], usize)> = certificates
+        .iter()
+        .enumerate()
+        .map(|(index, one)| (one.subject, one.signed, index))
+        .collect();
+    by_subject.sort_unstable();
+    by_subject.dedup_by_key(|(subject, signed, _)| (*subject, *signed));
+    let mut is_kept = vec![false; certificates.len()];
+    let mut names = vec![name];
+    while let Some(name) = names.pop() {
+        let start = by_subject.partition_point(|(subject, ..)| *subject < name);
+        let same = by_subject.iter().skip(start).take_while(|(subject, ..)| *subject == name);
+        for &(_, _, index) in same {
+            let Some(kept) = is_kept.get_mut(index) else { continue };
+            // All certificates with one subject are found together.
+            if std::mem::replace(kept, true) {
+                break;
+            }
+            names.extend(certificates.get(index).map(|one| one.issuer));
+        }
+    }
+    let mut is_kept = is_kept.into_iter();
+    certificates.retain(|_| is_kept.next().unwrap_or(false));
+}
+
+/// Keeps the certificates whose issuer is an anchor, or a kept certificate.
+fn keep_leading(certificates: &mut Vec<Certificate<'_>>, verifier: &ChainVerifier) {
+    let is_trusted =
+        |one: &Certificate<'_>| !verifier.anchors_named(one.issuer).is_empty();
+    let mut is_kept: Vec<bool> = certificates.iter().map(is_trusted).collect();
+    if is_kept.iter().all(|kept| *kept) {
+        return;
+    }
+    let mut by_issuer: Vec<(&[u8], usize)> =
+        certificates.iter().enumerate().map(|(index, one)| (one.issuer, index)).collect();
+    by_issuer.sort_unstable();
+    let mut names: Vec<&[u8]> = certificates
+        .iter()
+        .zip(&is_kept)
+        .filter(|(_, kept)| **kept)
+        .map(|(one, _)| one.subject)
+        .collect();
+    let mut known = std::collections::BTreeSet::new();
+    while let Some(name) = names.pop() {
+        if !known.insert(name) {
+            continue;
+        }
+        let start = by_issuer.partition_point(|(issuer, _)| *issuer < name);
+        for &(_, index) in by_issuer.iter().skip(start).take_while(|(issuer, _)| *issuer == name) {
+            if let Some(kept) = is_kept.get_mut(index) {
+                *kept = true;
+            }
+            names.extend(certificates.get(index).map(|one| one.subject));
+        }
+    }
+    let mut is_kept = is_kept.into_iter();
+    certificates.retain(|_| is_kept.next().unwrap_or(false));
+}
+
+/// How near a refused path came to an anchor. The reason of the nearest path is reported, and of
+/// several the first, because the best path is tried first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    Nowhere,
+    TooDeep,
+    /// The signature is not by the issuer of this name.
+    NotSigned,
+    /// The issuer may not certify.
+    NotIssuer,
+    /// The path reached an anchor.
+    Complete,
+}
+
+/// The position of a certificate in the search: the leaf, or one of the candidates plus one.
+type Position = usize;
+const LEAF: Position = 0;
+
+/// An issuer of a certificate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Issuer {
+    Anchor(usize),
+    Sent(Position),
+}
+
+/// A signature that was verified, or refused.
+struct Signature {
+    of: Position,
+    by: Issuer,
+    result: Result<(), RefusalReason>,
+    /// The digest of a valid signature that was not in the cache.
+    digest: Option<Digest>,
+}
+
+struct Search<'s, 'a> {
+    verifier: &'a ChainVerifier,
+    usage: Usage,
+    now: UnixTime,
+    leaf: &'s PathCertificate<'a>,
+    issuers: Vec<Candidate<'a>>,
+    budget: Budget,
+    signatures: Vec<Signature>,
+    refused: (Nearness, RefusalReason),
+}
+
+impl<'a> Search<'_, 'a> {
+    /// Extends a path to an anchor, whose index is returned. `None` if there is no way; an error if
+    /// the budget is exhausted.
+    fn extend(&mut self, path: &mut Vec<Position>) -> Result<Option<usize>, RefusalReason> {
+        let Some(&last) = path.last() else { return Ok(None) };
+        let Some(below) = self.certificate(last) else { return Ok(None) };
+        let name = below.fields.issuer;
+        for &anchor in self.verifier.anchors_named(name) {
+            self.budget.pay(1)?;
+            if let Err(reason) = self.check_signature(last, Issuer::Anchor(anchor)) {
+                self.refuse(Nearness::NotSigned, reason)?;
+                continue;
+            }
+            match self.validate(path, anchor) {
+                Ok(()) => return Ok(Some(anchor)),
+                Err(reason) => self.refuse(Nearness::Complete, reason)?,
+            }
+        }
+        let issuers = self.issuers(&below)?;
+        if path.len() > MAX_INTERMEDIATES && !issuers.is_empty() {
+            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
+            return Ok(None);
+        }
+        for issuer in issuers {
+            self.budget.pay(path.len())?;
+            if self.is_in(path, issuer) {
+                continue;
+            }
+            if let Err(reason) = self.check_issuer(issuer) {
+                self.refuse(Nearness::NotIssuer, reason)?;
+                continue;
+            }
+            if let Err(reason) = self.check_signature(last, Issuer::Sent(issuer)) {
+                self.refuse(Nearness::NotSigned, reason)?;
+                continue;
+            }
+            path.push(issuer);
+            if let Some(anchor) = self.extend(path)? {
+                return Ok(Some(anchor));
+            }
+            path.pop();
+        }
+        Ok(None)
+    }
+
+    fn certificate(&self, position: Position) -> Option<PathCertificate<'a>> {
+        match position.checked_sub(1) {
+            None => Some(*self.leaf),
+            Some(index) => self.issuers.get(index)?.1.ok(),
+        }
+    }
+
+    /// The candidates with the name of this certificate's issuer, the best first: its key identifier
+    /// fits, then it is valid now, then it was sent earlier. RFC 4158 3.5.12, 3.5.5
+    fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Vec<Position>, RefusalReason> {
+        self.budget.pay(self.issuers.len())?;
+        let mut found: Vec<(u8, Position)> = Vec::new();
+        for (index, (fields, read)) in self.issuers.iter().enumerate() {
+            if fields.subject != below.fields.issuer {
+                continue;
+            }
+            let order = match read {
+                Ok(issuer) => {
+                    let other_key = match below.is_signed_by_key_of(issuer) {
+                        Some(true) => 0,
+                        None => 2,
+                        Some(false) => 4,
+                    };
+                    other_key + u8::from(check_validity(issuer, self.now).is_err())
+                }
+                Err(_) => u8::MAX,
+            };
+            found.push((order, index.saturating_add(1)));
+        }
+        found.sort_unstable();
+        Ok(found.into_iter().map(|(_, position)| position).collect())
+    }
+
+    /// Whether the path has a certificate of this name and key already. RFC 4158 2.4.2
+    fn is_in(&self, path: &[Position], issuer: Position) -> bool {
+        let fields = |position| match self.certificate(position) {
+            Some(PathCertificate { fields, .. }) => {
+                Some((fields.subject, fields.subject_public_key_info))
+            }
+            None => None,
+        };
+        let own = fields(issuer);
+        own.is_some() && path.iter().any(|position| fields(*position) == own)
+    }
+
+    /// Checks what does not depend on the path: whether a certificate may issue others now, for this
+    /// usage.
+    fn check_issuer(&self, position: Position) -> Result<(), RefusalReason> {
+        let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
+        let issuer = candidate.ok_or(RefusalReason::UnknownIssuer)?.1?;
+        check_validity(&issuer, self.now)?;
+        // RFC 5280 4.2.1.9, 6.1.4 (k)
+        if !issuer.is_ca {
+            return Err(RefusalReason::EndEntityUsedAsCa);
+        }
+        // RFC 5280 4.2.1.3, 6.1.4 (n)
+        if !issuer.may_certify() {
+            return Err(RefusalReason::IssuerMayNotCertify);
+        }
+        // The purposes of an authority limit those of what it issues, as for OpenSSL and Go.
+        if !issuer.purposes.name(self.usage) {
+            return Err(RefusalReason::NotForThisUsage);
+        }
+        Ok(())
+    }
+
+    /// Notes why a path was refused. An exhausted budget ends the search.
+    fn refuse(&mut self, nearness: Nearness, reason: RefusalReason) -> Result<(), RefusalReason> {
+        if reason == RefusalReason::PathLimits {
+            return Err(reason);
+        }
+        if nearness > self.refused.0 {
+            self.refused = (nearness, reason);
+        }
+        Ok(())
+    }
+
+    /// Checks a certificate's signature by an issuer. RFC 5280 6.1.3 (a) (1)
+    fn check_signature(&mut self, of: Position, by: Issuer) -> Result<(), RefusalReason> {
+        if let Some(known) = self.signatures.iter().find(|one| one.of == of && one.by == by) {
+            return known.result;
+        }
+        let below = self.certificate(of).ok_or(RefusalReason::Other)?;
+        let (result, digest) = match self.verify_signature(&below, by) {
+            Ok(digest) => (Ok(()), digest),
+            Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
+            Err(reason) => (Err(reason), None),
+        };
+        self.signatures.push(Signature { of, by, result, digest });
+        result
+    }
+
+    /// Verifies a signature, and returns its digest if it was not in the cache.
+    fn verify_signature(
+        &mut self,
+        below: &PathCertificate<'a>,
+        by: Issuer,
+    ) -> Result<Option<Digest>, RefusalReason> {
+        let verifier = self.verifier;
+        let (key_algorithm, key) = match by {
+            Issuer::Anchor(index) => read_key(&anchor(verifier, index)?.subject_public_key_info)
+                .map_err(|_| RefusalReason::InvalidKey)?,
+            Issuer::Sent(position) => {
+                let issuer = self.certificate(position).ok_or(RefusalReason::Other)?;
+                (issuer.key_algorithm, issuer.key)
+            }
+        };
+        let Certificate { signature_algorithm, signed, .. } = below.fields;
+        let algorithm = algorithms::find(&verifier.algorithms, signature_algorithm, key_algorithm)?;
+        let cache = verifier.signature_cache.as_ref();
+        let digest = cache.map(|cache| {
+            cache.digest([key_algorithm, key, signature_algorithm, signed, below.signature])
+        });
+        if let (Some(cache), Some(digest)) = (cache, &digest) {
+            if cache.contains(digest) {
+                return Ok(None);
+            }
+        }
+        self.budget.pay_signature()?;
+        let verified = match by {
+            Issuer::Anchor(index) => {
+                let key = verifier.anchor_keys.key(verifier.roots.anchors(), index, algorithm, key);
+                let key = key.ok_or(RefusalReason::InvalidKey)?;
+                algorithm.verify_by(key, signed, below.signature)
+            }
+            Issuer::Sent(_) => {
+                let key = algorithm.parse_key(key).map_err(|_| RefusalReason::InvalidKey)?;
+                algorithm.verify_by(&key, signed, below.signature)
+            }
+        };
+        verified.map_err(|_| RefusalReason::BadSignature)?;
+        Ok(digest)
+    }
+
+    /// Validates a path whose signatures are valid, from the anchor down. RFC 5280 6.1
+    fn validate(&mut self, path: &[Position], anchor_index: usize) -> Result<(), RefusalReason> {
+        self.budget.pay(path.len())?;
+        let verifier = self.verifier;
+        let limits = verifier.roots.limits(anchor_index);
+        limits.check(self.usage, verifier.check_anchor_validity.then_some(self.now))?;
+        let certificates: Vec<PathCertificate<'a>> =
+            path.iter().filter_map(|position| self.certificate(*position)).collect();
+        let Some((leaf, issuers)) = certificates.split_first() else {
+            return Err(RefusalReason::Other);
+        };
+
+        // RFC 5280 6.1.4 (l), (m)
+        let mut most_below = limits.path_length();
+        for issuer in issuers.iter().rev() {
+            if !issuer.is_self_issued() {
+                let left = most_below.map(|most| most.checked_sub(1));
+                most_below = left.map(|left| left.ok_or(RefusalReason::PathTooLong)).transpose()?;
+            }
+            most_below = match (most_below, issuer.path_length) {
+                (Some(most), Some(own)) => Some(most.min(own)),
+                (most, own) => most.or(own),
+            };
+        }
+
+        // RFC 5280 6.1.3 (b), (c), 6.1.4 (g), 6.2
+        let of_anchor = anchor(verifier, anchor_index)?.name_constraints.as_deref();
+        if let Some(constraints) = of_anchor {
+            self.check_names(constraints, leaf, issuers)?;
+        }
+        for (index, issuer) in issuers.iter().enumerate().rev() {
+            if let Some(value) = issuer.extensions.name_constraints {
+                let constraints = crate::der::single(value, crate::der::SEQUENCE);
+                let below = issuers.get(..index).unwrap_or_default();
+                self.check_names(constraints.map_err(bad_encoding)?, leaf, below)?;
+            }
+        }
+
+        if certificates.iter().any(policies::apply_to) {
+            policies::check(certificates.iter().rev(), &mut self.budget)?;
+        }
+        self.check_revocation(&certificates, anchor_index)
+    }
+
+    /// Checks the names of the certificates below a constrained authority. Those of self-issued
+    /// issuers are not checked. RFC 5280 6.1.3
+    fn check_names(
+        &mut self,
+        constraints: &[u8],
+        leaf: &PathCertificate<'_>,
+        issuers: &[PathCertificate<'_>],
+    ) -> Result<(), RefusalReason> {
+        self.budget.pay(constraints.len() / 16)?;
+        let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
+        let issuers = issuers.iter().filter(|issuer| !issuer.is_self_issued());
+        for certificate in std::iter::once(leaf).chain(issuers) {
+            constraints.check(certificate, &mut self.budget)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3
+    fn check_revocation(
+        &mut self,
+        path: &[PathCertificate<'a>],
+        anchor_index: usize,
+    ) -> Result<(), RefusalReason> {
+        let revocation = &self.verifier.revocation;
+        if revocation.is_empty() {
+            return Ok(());
+        }
+        let checked = if revocation.policy.end_entity_only { 1 } else { path.len() };
+        for (index, certificate) in path.iter().take(checked).enumerate() {
+            let (key, may_sign_lists) = match path.get(index.saturating_add(1)) {
+                Some(issuer) => ((issuer.key_algorithm, issuer.key), issuer.may_sign_lists()),
+                None => {
+                    let key = &anchor(self.verifier, anchor_index)?.subject_public_key_info;
+                    let key = read_key(key).map_err(|_| RefusalReason::InvalidKey)?;
+                    (key, self.verifier.roots.limits(anchor_index).may_sign_lists())
+                }
+            };
+            let by = crate::revocation::Signer { key, may_sign_lists };
+            let algorithms = &self.verifier.algorithms;
+            let mut pay = || self.budget.pay_signature();
+            revocation.check(certificate, &by, algorithms, self.now, &mut pay)?;
+        }
+        Ok(())
+    }
+
+    /// The result for an accepted path.
+    fn found(self, path: &[Position], anchor_index: usize) -> Path<'a> {
+        let issuer_of = |index: usize| match path.get(index) {
+            Some(position) => Issuer::Sent(*position),
+            None => Issuer::Anchor(anchor_index),
+        };
+        let mut verified = Vec::new();
+        for (index, position) in path.iter().enumerate() {
+            let by = issuer_of(index.saturating_add(1));
+            let mut known = self.signatures.iter();
+            let signature = known.find(|one| one.of == *position && one.by == by);
+            verified.extend(signature.and_then(|one| one.digest));
+        }
+        let sent = path.get(1).and_then(|position| self.certificate(*position));
+        let issuer = match (sent, self.verifier.roots.anchors().get(anchor_index)) {
+            (Some(issuer), _) => {
+                let key = issuer.fields.subject_public_key_info;
+                let key = crate::der::single(key, crate::der::SEQUENCE).unwrap_or_default();
+                (issuer.fields.subject, key)
+            }
+            (None, Some(anchor)) => (&*anchor.subject, &*anchor.subject_public_key_info),
+            (None, None) => (&[][..], &[][..]),
+        };
+        Path { issuer, verified }
+    }
+}
+
+fn anchor(
+    verifier: &ChainVerifier,
+    index: usize,
+) -> Result<&TrustAnchor<'static>, RefusalReason> {
+    verifier.roots.anchors().get(index).ok_or(RefusalReason::Other)
+}
+
+/// The maximum number of intermediates in a path. Hierarchies have up to five or so.
+pub(crate) const MAX_INTERMEDIATES: usize = 32;
+
+/// The number of certificates that may take part without being reachable.
+const FEW: usize = 8;

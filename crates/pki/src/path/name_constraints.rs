@@ -1,0 +1,692 @@
+//! Name constraints of authorities. RFC 5280 4.2.1.10, 6.1.3 (b), (c), 6.1.4 (g)
+//!
+//! Each constrained authority is held against each certificate below it, which is the same as the
+//! intersections and unions of RFC 5280. A name that cannot be compared is refused if its form is
+//! constrained.
+
+use std::net::IpAddr;
+
+use super::budget::Budget;
+use crate::certificate::{PathCertificate, string};
+use crate::der::{self, Element, Malformed, Reader};
+use crate::reason::RefusalReason;
+
+/// The constraints of one authority.
+#[derive(Debug)]
+pub(crate) struct NameConstraints<'a> {
+    permitted: Vec<Base<'a>>,
+    excluded: Vec<Base<'a>>,
+}
+
+/// The base of a subtree of names.
+#[derive(Debug)]
+enum Base<'a> {
+    Dns(Domain<'a>),
+    Email(Mailboxes<'a>),
+    Uri(Host<'a>),
+    Address {
+        address: &'a [u8],
+        mask: &'a [u8],
+    },
+    /// The content of the SEQUENCE of a Name.
+    Directory(&'a [u8]),
+    /// The tag of a form that is not supported.
+    Other(u8),
+}
+
+/// A base of dNSNames: the domain itself, if the base has no first dot, and all names below it.
+/// RFC 5280 has no form with a first dot; OpenSSL and Go read it thus.
+#[derive(Debug)]
+struct Domain<'a> {
+    domain: &'a [u8],
+    only_below: bool,
+}
+
+/// A base of rfc822Names.
+#[derive(Debug)]
+enum Mailboxes<'a> {
+    One { local: &'a [u8], host: &'a [u8] },
+    All(Host<'a>),
+}
+
+/// A base of URIs and of hosts in mailboxes: one host, or all below a domain if the base has a first
+/// dot.
+#[derive(Debug)]
+enum Host<'a> {
+    Is(&'a [u8]),
+    IsBelow(&'a [u8]),
+}
+
+/// The list in which a base is: permitted or excluded names. Where a comparison may err, it errs
+/// towards a refusal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Permitted,
+    Excluded,
+}
+
+/// A name that cannot be held against a constraint of its form.
+#[derive(Debug, PartialEq, Eq)]
+struct Incomparable;
+
+impl<'a> NameConstraints<'a> {
+    /// Reads the content of a NameConstraints. It has at least one subtree, and lists of subtrees
+    /// are not empty. RFC 5280 4.2.1.10
+    pub(crate) fn read(constraints: &'a [u8]) -> Result<Self, Malformed> {
+        let mut lists = Reader::new(constraints);
+        let permitted = lists.optional(der::context_constructed(0))?;
+        let excluded = lists.optional(der::context_constructed(1))?;
+        lists.finish()?;
+        if permitted.is_none() && excluded.is_none() {
+            return Err(Malformed);
+        }
+        let read = |list: Option<&'a [u8]>| list.map_or(Ok(Vec::new()), read_subtrees);
+        Ok(Self { permitted: read(permitted)?, excluded: read(excluded)? })
+    }
+
+    /// Refuses a certificate with a name outside of the constraints: its subject, if it has one,
+    /// the e-mail addresses in the subject, and the subjectAltName. RFC 5280 4.2.1.10
+    pub(crate) fn check(
+        &self,
+        certificate: &PathCertificate<'_>,
+        budget: &mut Budget,
+    ) -> Result<(), RefusalReason> {
+        let subject = certificate.fields.subject;
+        if !subject.is_empty() {
+            self.check_name(DIRECTORY, subject, budget)?;
+            if self.has_form(EMAIL) {
+                self.check_addresses_in(subject, budget)?;
+            }
+        }
+        let Some(names) = certificate.extensions.subject_alt_name else { return Ok(()) };
+        let bad = |Malformed| RefusalReason::BadEncoding;
+        let mut names = Reader::new(der::single(names, der::SEQUENCE).map_err(bad)?);
+        while !names.is_empty() {
+            let name = names.element().map_err(bad)?;
+            let content = match name.tag {
+                DIRECTORY => der::single(name.content, der::SEQUENCE).map_err(bad)?,
+                _ => name.content,
+            };
+            self.check_name(name.tag, content, budget)?;
+        }
+        Ok(())
+    }
+
+    /// The attributes of type emailAddress in a subject. RFC 5280 4.2.1.10
+    fn check_addresses_in(
+        &self,
+        subject: &[u8],
+        budget: &mut Budget,
+    ) -> Result<(), RefusalReason> {
+        let mut addresses = Vec::new();
+        let mut sets = Reader::new(subject);
+        let mut read = || {
+            while !sets.is_empty() {
+                for attribute in read_set(sets.expect(der::SET)?)? {
+                    if attribute.kind == EMAIL_ADDRESS {
+                        addresses.push(string(attribute.value).ok_or(Malformed)?);
+                    }
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|Malformed| RefusalReason::BadEncoding)?;
+        addresses.iter().try_for_each(|one| self.check_name(EMAIL, one.as_bytes(), budget))
+    }
+
+    fn has_form(&self, tag: u8) -> bool {
+        self.permitted.iter().chain(&self.excluded).any(|base| base.tag() == tag)
+    }
+
+    fn check_name(&self, tag: u8, name: &[u8], budget: &mut Budget) -> Result<(), RefusalReason> {
+        let mut contains = |base: &Base<'_>, list| {
+            let units = if tag == DIRECTORY { 8 + name.len() / 2 } else { 1 + name.len() / 16 };
+            budget.pay(units)?;
+            base.contains(name, list).map_err(|Incomparable| RefusalReason::UnsupportedNameConstraint)
+        };
+        let mut is_constrained = false;
+        let mut is_permitted = false;
+        for base in self.permitted.iter().filter(|base| base.tag() == tag) {
+            is_constrained = true;
+            is_permitted = contains(base, List::Permitted)?;
+            if is_permitted {
+                break;
+            }
+        }
+        // RFC 5280 6.1.3 (b)
+        if is_constrained && !is_permitted {
+            return Err(RefusalReason::NameConstraint);
+        }
+        // RFC 5280 6.1.3 (c)
+        for base in self.excluded.iter().filter(|base| base.tag() == tag) {
+            if contains(base, List::Excluded)? {
+                return Err(RefusalReason::NameConstraint);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_subtrees(list: &[u8]) -> Result<Vec<Base<'_>>, Malformed> {
+    let mut bases = Vec::new();
+    let mut subtrees = Reader::new(list);
+    if subtrees.is_empty() {
+        return Err(Malformed);
+    }
+    while !subtrees.is_empty() {
+        let mut subtree = Reader::new(subtrees.expect(der::SEQUENCE)?);
+        bases.push(Base::read(subtree.element()?)?);
+        // The minimum is 0, which is not encoded, and there is no maximum.
+        subtree.finish()?;
+    }
+    Ok(bases)
+}
+
+impl<'a> Base<'a> {
+    fn read(name: Element<'a>) -> Result<Self, Malformed> {
+        let content = name.content;
+        Ok(match name.tag {
+            DNS => {
+                let (only_below, domain) = match content.strip_prefix(b".") {
+                    Some(domain) => (true, domain),
+                    None => (false, content),
+                };
+                // All names are below the empty domain.
+                if !content.is_empty() && !is_domain(domain) {
+                    return Err(Malformed);
+                }
+                Self::Dns(Domain { domain, only_below })
+            }
+            EMAIL => Self::Email(match split_mailbox(content) {
+                Some((local, host)) if is_domain(host) && !local.is_empty() => {
+                    Mailboxes::One { local, host }
+                }
+                Some(_) => return Err(Malformed),
+                None => Mailboxes::All(Host::read(content)?),
+            }),
+            URI => Self::Uri(Host::read(content)?),
+            ADDRESS => match content.len() {
+                8 | 32 => {
+                    let (address, mask) = content.split_at(content.len() / 2);
+                    if !is_mask(mask) {
+                        return Err(Malformed);
+                    }
+                    Self::Address { address, mask }
+                }
+                _ => return Err(Malformed),
+            },
+            DIRECTORY => Self::Directory(der::single(content, der::SEQUENCE)?),
+            tag @ (OTHER_NAME | X400 | EDI_PARTY | REGISTERED) => Self::Other(tag),
+            _ => return Err(Malformed),
+        })
+    }
+
+    fn tag(&self) -> u8 {
+        match self {
+            Self::Dns(_) => DNS,
+            Self::Email(_) => EMAIL,
+            Self::Uri(_) => URI,
+            Self::Address { .. } => ADDRESS,
+            Self::Directory(_) => DIRECTORY,
+            Self::Other(tag) => *tag,
+        }
+    }
+
+    /// Whether the subtree contains a name of its form.
+    fn contains(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
+        match self {
+            Self::Dns(base) => base.contains(name, list),
+            Self::Email(base) => base.contain(name, list),
+            Self::Uri(base) => {
+                let host = host_of(name).ok_or(Incomparable)?;
+                Ok(base.contains(host))
+            }
+            Self::Address { address, mask } => address_in(address, mask, name, list),
+            Self::Directory(base) => is_prefix(base, name),
+            Self::Other(_) => Err(Incomparable),
+        }
+    }
+}
+
+impl Domain<'_> {
+    /// A wildcard is every name with one label more. RFC 9525 6.3
+    fn contains(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
+        let wild = name.strip_prefix(b"*.");
+        if !is_domain(wild.unwrap_or(name)) {
+            return Err(Incomparable);
+        }
+        if is_below(name, self.domain) || (!self.only_below && eq(name, self.domain)) {
+            return Ok(true);
+        }
+        // One of the names that the wildcard stands for is the base, or within it.
+        let parent = self.domain.iter().position(|byte| *byte == b'.');
+        let parent = parent.and_then(|dot| self.domain.get(dot.saturating_add(1)..));
+        let may_be_base = wild.is_some_and(|rest| parent.is_some_and(|parent| eq(parent, rest)));
+        Ok(list == List::Excluded && may_be_base)
+    }
+}
+
+impl Mailboxes<'_> {
+    fn contain(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
+        let (local, host) = split_mailbox(name).ok_or(Incomparable)?;
+        // A quoted local part has several spellings. RFC 5321 4.1.2
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte);
+        if local.is_empty() || !local.iter().all(is_plain) || !is_domain(host) {
+            return Err(Incomparable);
+        }
+        Ok(match self {
+            Self::One { local: own, host: of } => {
+                let is_local = match list {
+                    List::Permitted => *own == local,
+                    List::Excluded => eq(own, local),
+                };
+                is_local && eq(of, host)
+            }
+            Self::All(base) => base.contains(host),
+        })
+    }
+}
+
+impl<'a> Host<'a> {
+    fn read(base: &'a [u8]) -> Result<Self, Malformed> {
+        let host = match base.strip_prefix(b".") {
+            Some(domain) => Self::IsBelow(domain),
+            None => Self::Is(base),
+        };
+        let (Self::Is(name) | Self::IsBelow(name)) = host;
+        if is_domain(name) { Ok(host) } else { Err(Malformed) }
+    }
+
+    fn contains(&self, host: &[u8]) -> bool {
+        match self {
+            Self::Is(own) => eq(own, host),
+            Self::IsBelow(domain) => is_below(host, domain),
+        }
+    }
+}
+
+/// Whether the name has more labels than the domain and ends with it. Every name is below the empty
+/// domain.
+fn is_below(name: &[u8], domain: &[u8]) -> bool {
+    if domain.is_empty() {
+        return true;
+    }
+    let Some(above) = name.len().checked_sub(domain.len()) else { return false };
+    let Some((above, end)) = name.split_at_checked(above) else { return false };
+    eq(end, domain) && above.ends_with(b".")
+}
+
+/// Names of hosts do not depend on case. RFC 4343 3
+fn eq(one: &[u8], other: &[u8]) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+/// Whether a name consists of labels of letters, digits, hyphens and underscores.
+fn is_domain(name: &[u8]) -> bool {
+    let is_label = |label: &[u8]| {
+        let known = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
+        (1..=63).contains(&label.len()) && label.iter().all(known)
+    };
+    name.len() <= 253 && name.split(|byte| *byte == b'.').all(is_label)
+}
+
+/// The parts of a mailbox before and after its last `@`.
+fn split_mailbox(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().rposition(|byte| *byte == b'@')?;
+    Some((text.get(..at)?, text.get(at.checked_add(1)?..)?))
+}
+
+/// The host of a URI, which must be a name. RFC 5280 4.2.1.10, RFC 3986 3.2
+fn host_of(uri: &[u8]) -> Option<&[u8]> {
+    let colon = uri.iter().position(|byte| *byte == b':')?;
+    let after = uri.get(colon..)?.strip_prefix(b"://")?;
+    let authority = after.split(|byte| b"/?#".contains(byte)).next()?;
+    let host = authority.rsplit(|byte| *byte == b'@').next()?;
+    let host = host.split(|byte| *byte == b':').next()?;
+    let is_address = std::str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok());
+    (is_domain(host) && !is_address).then_some(host)
+}
+
+/// Whether the bits of a mask are ones followed by zeros. RFC 4632 3.1
+fn is_mask(mask: &[u8]) -> bool {
+    let mut bytes = mask.iter().skip_while(|byte| **byte == 0xff);
+    let first = bytes.next().is_none_or(|byte| byte.leading_ones() + byte.trailing_zeros() >= 8);
+    first && bytes.all(|byte| *byte == 0)
+}
+
+fn address_in(
+    address: &[u8],
+    mask: &[u8],
+    name: &[u8],
+    list: List,
+) -> Result<bool, Incomparable> {
+    let is_in = |name: &[u8]| {
+        let mut bits = address.iter().zip(mask).zip(name);
+        name.len() == address.len() && bits.all(|((of, mask), byte)| of & mask == byte & mask)
+    };
+    match name.len() {
+        4 => Ok(is_in(name)),
+        // ::ffff:a.b.c.d is the IPv4 address, too. RFC 4291 2.5.5.2
+        16 => {
+            let mapped = name.strip_prefix(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+            Ok(is_in(name) || (list == List::Excluded && mapped.is_some_and(is_in)))
+        }
+        _ => Err(Incomparable),
+    }
+}
+
+/// An attribute of a distinguished name.
+struct Attribute<'a> {
+    kind: &'a [u8],
+    value: Element<'a>,
+}
+
+/// Reads a RelativeDistinguishedName (the content of the SET). RFC 5280 4.1.2.4
+fn read_set(set: &[u8]) -> Result<Vec<Attribute<'_>>, Malformed> {
+    let mut attributes = Vec::new();
+    let mut reader = Reader::new(set);
+    while !reader.is_empty() {
+        let mut attribute = Reader::new(reader.expect(der::SEQUENCE)?);
+        let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
+        let value = attribute.element()?;
+        attribute.finish()?;
+        attributes.push(Attribute { kind, value });
+    }
+    if attributes.is_empty() { Err(Malformed) } else { Ok(attributes) }
+}
+
+/// Whether a distinguished name begins with all parts of the base. RFC 5280 4.2.1.10, 7.1
+fn is_prefix(base: &[u8], name: &[u8]) -> Result<bool, Incomparable> {
+    let (mut base, mut name) = (Reader::new(base), Reader::new(name));
+    while !base.is_empty() {
+        let own = base.expect(der::SET).map_err(|Malformed| Incomparable)?;
+        if name.is_empty() {
+            return Ok(false);
+        }
+        let other = name.expect(der::SET).map_err(|Malformed| Incomparable)?;
+        if own != other && !is_equal_set(own, other)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether two sets have the same attributes, in any order.
+fn is_equal_set(one: &[u8], other: &[u8]) -> Result<bool, Incomparable> {
+    let read = |set| read_set(set).map_err(|Malformed| Incomparable);
+    let (one, mut other) = (read(one)?, read(other)?);
+    // Sets are small; a large one would be costly to compare.
+    if one.len() > MOST_ATTRIBUTES || other.len() > MOST_ATTRIBUTES {
+        return Err(Incomparable);
+    }
+    if one.len() != other.len() {
+        return Ok(false);
+    }
+    for attribute in one {
+        let mut found = None;
+        for (index, same) in other.iter().enumerate() {
+            if is_equal(&attribute, same)? {
+                found = Some(index);
+                break;
+            }
+        }
+        match found {
+            Some(index) => drop(other.swap_remove(index)),
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Whether two attributes are equal: strings without regard to their type, to case and to
+/// additional spaces, other values byte by byte. RFC 5280 7.1
+fn is_equal(one: &Attribute<'_>, other: &Attribute<'_>) -> Result<bool, Incomparable> {
+    if one.kind != other.kind {
+        return Ok(false);
+    }
+    if one.value.whole == other.value.whole {
+        return Ok(true);
+    }
+    Ok(match (prepared(one.value)?, prepared(other.value)?) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    })
+}
+
+/// A string in lower case, with single spaces. `None` if the value is no string. RFC 4518 2
+fn prepared(value: Element<'_>) -> Result<Option<String>, Incomparable> {
+    if !STRINGS.contains(&value.tag) {
+        return Ok(None);
+    }
+    let text = string(value).ok_or(Incomparable)?.to_lowercase();
+    Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")))
+}
+
+const STRINGS: [u8; 6] = [
+    der::UTF8_STRING,
+    der::PRINTABLE_STRING,
+    der::TELETEX_STRING,
+    der::IA5_STRING,
+    der::UNIVERSAL_STRING,
+    der::BMP_STRING,
+];
+
+const MOST_ATTRIBUTES: usize = 16;
+
+/// The tags of GeneralName. RFC 5280 4.2.1.6
+const OTHER_NAME: u8 = der::context_constructed(0);
+const EMAIL: u8 = der::context(1);
+const DNS: u8 = der::context(2);
+const X400: u8 = der::context_constructed(3);
+const DIRECTORY: u8 = der::context_constructed(4);
+const EDI_PARTY: u8 = der::context_constructed(5);
+const URI: u8 = der::context(6);
+const ADDRESS: u8 = der::context(7);
+const REGISTERED: u8 = der::context(8);
+
+/// id-emailAddress, 1.2.840.113549.1.9.1
+const EMAIL_ADDRESS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+        [&[tag, u8::try_from(content.len()).unwrap()], content].concat()
+    }
+
+    /// Whether the subtrees of one base permit a name, and whether they do not exclude it.
+    fn judge(tag: u8, base: &[u8], name: &[u8]) -> [Result<(), RefusalReason>; 2] {
+        [0xa0, 0xa1].map(|list| {
+            let constraints = wrap(list, &wrap(0x30, &wrap(tag, base)));
+            let constraints = NameConstraints::read(&constraints).unwrap();
+            let name = if tag == DIRECTORY { &name[2..] } else { name };
+            constraints.check_name(tag, name, &mut Budget::new())
+        })
+    }
+
+    const OUT: Result<(), RefusalReason> = Err(RefusalReason::NameConstraint);
+    const WITHIN: [Result<(), RefusalReason>; 2] = [Ok(()), OUT];
+    const OUTSIDE: [Result<(), RefusalReason>; 2] = [OUT, Ok(())];
+    const PARTLY: [Result<(), RefusalReason>; 2] = [OUT, OUT];
+    const UNKNOWN: [Result<(), RefusalReason>; 2] =
+        [Err(RefusalReason::UnsupportedNameConstraint); 2];
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn dns_names() {
+        for (base, name, expected) in [
+            ("a.example", "a.example", WITHIN),
+            ("A.example", "b.a.EXAMPLE", WITHIN),
+            ("a.example", "ba.example", OUTSIDE),
+            ("a.example", "example", OUTSIDE),
+            (".a.example", "b.a.example", WITHIN),
+            (".a.example", "a.example", OUTSIDE),
+            ("", "a.example", WITHIN),
+            ("a.example", "*.a.example", WITHIN),
+            ("example", "*.a.example", WITHIN),
+            // Some names of the wildcard are in the subtree.
+            ("b.a.example", "*.a.example", PARTLY),
+            ("c.b.a.example", "*.a.example", OUTSIDE),
+            ("b.example", "*.a.example", OUTSIDE),
+            ("a.example", "a.example.", UNKNOWN),
+            ("a.example", "a..example", UNKNOWN),
+            ("a.example", "b*.a.example", UNKNOWN),
+            ("a.example", "*.*.a.example", UNKNOWN),
+            ("a.example", "", UNKNOWN),
+            ("a.example", "a\0.a.example", UNKNOWN),
+            ("a.example", "\u{e4}.a.example", UNKNOWN),
+        ] {
+            assert_eq!(judge(DNS, base.as_bytes(), name.as_bytes()), expected, "{base} {name}");
+        }
+    }
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn mailboxes() {
+        for (base, name, expected) in [
+            ("a.example", "x@a.example", WITHIN),
+            ("a.example", "x@A.example", WITHIN),
+            ("a.example", "x@b.a.example", OUTSIDE),
+            (".a.example", "x@b.a.example", WITHIN),
+            (".a.example", "x@a.example", OUTSIDE),
+            ("x@a.example", "x@A.EXAMPLE", WITHIN),
+            ("x@a.example", "X@a.example", PARTLY),
+            ("x@a.example", "y@a.example", OUTSIDE),
+            ("a.example", "\"x\"@a.example", UNKNOWN),
+            ("a.example", "a.example", UNKNOWN),
+            ("a.example", "@a.example", UNKNOWN),
+            ("a.example", "x@[127.0.0.1]", UNKNOWN),
+            ("a.example", "x@b.example@a.example", UNKNOWN),
+        ] {
+            assert_eq!(judge(EMAIL, base.as_bytes(), name.as_bytes()), expected, "{base} {name}");
+        }
+    }
+
+    /// RFC 5280 4.2.1.10, RFC 3986 3.2
+    #[test]
+    fn uris() {
+        for (base, name, expected) in [
+            ("a.example", "https://a.example/b", WITHIN),
+            ("a.example", "spiffe://A.EXAMPLE", WITHIN),
+            ("a.example", "https://b.a.example/", OUTSIDE),
+            (".a.example", "https://b.a.example/", WITHIN),
+            (".a.example", "https://a.example/", OUTSIDE),
+            ("a.example", "https://user@a.example:443?q#f", WITHIN),
+            ("a.example", "https://a.example@b.example/", OUTSIDE),
+            ("a.example", "https://b.example/@a.example", OUTSIDE),
+            ("a.example", "https://b.example?@a.example", OUTSIDE),
+            ("a.example", "urn:a.example", UNKNOWN),
+            ("a.example", "https://127.0.0.1/", UNKNOWN),
+            ("a.example", "https://[::1]/", UNKNOWN),
+            ("a.example", "https:///", UNKNOWN),
+            ("a.example", "a.example", UNKNOWN),
+            ("a.example", "https://%61.example/", UNKNOWN),
+            ("a.example", "https://a.example\\@b.example/", OUTSIDE),
+        ] {
+            assert_eq!(judge(URI, base.as_bytes(), name.as_bytes()), expected, "{base} {name}");
+        }
+    }
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn addresses() {
+        let net = [127, 0, 0, 0, 255, 0, 0, 0];
+        assert_eq!(judge(ADDRESS, &net, &[127, 1, 2, 3]), WITHIN);
+        assert_eq!(judge(ADDRESS, &net, &[128, 1, 2, 3]), OUTSIDE);
+        assert_eq!(judge(ADDRESS, &net, &[0; 16]), OUTSIDE);
+        assert_eq!(judge(ADDRESS, &net, &[127, 0, 0, 1, 1]), UNKNOWN);
+        let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 127, 0, 0, 1];
+        assert_eq!(judge(ADDRESS, &net, &mapped), PARTLY);
+        assert_eq!(judge(ADDRESS, &[0; 8], &[127, 1, 2, 3]), WITHIN);
+        assert_eq!(judge(ADDRESS, &[0; 32], &[5; 16]), WITHIN);
+        for mask in [[255, 0, 255, 0], [254, 1, 0, 0], [0, 255, 255, 255], [253, 0, 0, 0]] {
+            assert!(!is_mask(&mask));
+        }
+        for mask in [[0; 4], [255; 4], [255, 128, 0, 0], [254, 0, 0, 0]] {
+            assert!(is_mask(&mask));
+        }
+    }
+
+    fn set(attributes: &[(u8, u8, &str)]) -> Vec<u8> {
+        let one = |(kind, tag, text): &(u8, u8, &str)| {
+            wrap(0x30, &[wrap(6, &[0x55, 4, *kind]), wrap(*tag, text.as_bytes())].concat())
+        };
+        wrap(0x31, &attributes.iter().flat_map(one).collect::<Vec<_>>())
+    }
+
+    fn name(sets: &[Vec<u8>]) -> Vec<u8> {
+        wrap(0x30, &sets.concat())
+    }
+
+    /// RFC 5280 4.2.1.10, 7.1
+    #[test]
+    fn directory_names() {
+        const UTF8: u8 = der::UTF8_STRING;
+        const PRINTABLE: u8 = der::PRINTABLE_STRING;
+        let nl = || set(&[(6, PRINTABLE, "NL")]);
+        let org = |tag, text| set(&[(10, tag, text)]);
+        let base = name(&[nl(), org(UTF8, "Example Org")]);
+        let unit = || set(&[(11, UTF8, "Unit")]);
+        for (other, expected) in [
+            (name(&[nl(), org(UTF8, "Example Org")]), WITHIN),
+            (name(&[nl(), org(UTF8, "Example Org"), unit()]), WITHIN),
+            (name(&[nl(), org(PRINTABLE, " example  ORG ")]), WITHIN),
+            (name(&[nl()]), OUTSIDE),
+            (name(&[org(UTF8, "Example Org"), nl()]), OUTSIDE),
+            (name(&[nl(), org(UTF8, "Example Org 2")]), OUTSIDE),
+            (name(&[nl(), unit()]), OUTSIDE),
+            (name(&[nl(), org(der::INTEGER, "Example Org")]), OUTSIDE),
+            (name(&[nl(), set(&[(10, UTF8, "Example Org"), (11, UTF8, "x")])]), OUTSIDE),
+        ] {
+            assert_eq!(judge(DIRECTORY, &base, &other), expected, "{other:02x?}");
+        }
+        let mut broken = name(&[nl(), org(UTF8, "Example Orh")]);
+        *broken.last_mut().unwrap() = 0xff;
+        assert_eq!(judge(DIRECTORY, &base, &broken), UNKNOWN);
+        // The order within a set has no meaning.
+        let one = name(&[set(&[(10, UTF8, "a"), (11, UTF8, "b")])]);
+        let other = name(&[set(&[(11, UTF8, "B"), (10, UTF8, "A")])]);
+        assert_eq!(judge(DIRECTORY, &one, &other), WITHIN);
+        assert_eq!(judge(DIRECTORY, &name(&[]), &one), WITHIN);
+    }
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn other_forms_are_refused_if_they_are_constrained() {
+        for tag in [OTHER_NAME, X400, EDI_PARTY, REGISTERED] {
+            assert_eq!(judge(tag, &[], &[]), UNKNOWN);
+            let constraints = wrap(0xa0, &wrap(0x30, &wrap(tag, &[])));
+            let constraints = NameConstraints::read(&constraints).unwrap();
+            assert_eq!(constraints.check_name(DNS, b"a.example", &mut Budget::new()), Ok(()));
+        }
+    }
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn malformed_constraints_are_refused() {
+        let subtree = wrap(0x30, &wrap(DNS, b"a.example"));
+        let dns = |base: &[u8]| wrap(0xa0, &wrap(0x30, &wrap(DNS, base)));
+        let minimum = wrap(0x30, &[wrap(DNS, b"a.example"), wrap(0x80, &[1])].concat());
+        for malformed in [
+            vec![],
+            vec![0xa0, 0],
+            vec![0xa0, 0, 0xa1, 0],
+            [wrap(0xa1, &subtree), wrap(0xa0, &subtree)].concat(),
+            [wrap(0xa0, &subtree), wrap(0xa0, &subtree)].concat(),
+            wrap(0xa0, &minimum),
+            dns(b"a.example."),
+            dns(b"*.a.example"),
+            dns(b"."),
+            dns(b"..a"),
+            wrap(0xa0, &wrap(0x30, &wrap(EMAIL, b"@a.example"))),
+            wrap(0xa0, &wrap(0x30, &wrap(URI, b"https://a.example"))),
+            wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1]))),
+            wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1, 255, 0, 255, 0]))),
+            wrap(0xa0, &wrap(0x30, &wrap(0x89, b"a"))),
+        ] {
+            assert!(NameConstraints::read(&malformed).is_err(), "{malformed:02x?}");
+        }
+        assert!(NameConstraints::read(&wrap(0xa1, &subtree)).is_ok());
+    }
+}

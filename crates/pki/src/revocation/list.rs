@@ -1,0 +1,199 @@
+//! Parsing of certificate revocation lists; nothing is verified here. RFC 5280 5
+//!
+//! Only complete lists of version 2 about the issuer's own certificates are supported: a list of
+//! changes (delta), of other issuers' certificates (indirect) or of some reasons is refused.
+
+use std::collections::HashSet;
+
+use pki_types::UnixTime;
+
+use crate::certificate::{boolean, extension, whole_bytes};
+use crate::der::{self, Malformed, Reader};
+use crate::time;
+
+/// A parsed list, which owns its bytes.
+#[derive(Debug)]
+pub(super) struct List {
+    /// The content of the SEQUENCE of a Name.
+    pub(super) issuer: Box<[u8]>,
+    pub(super) next_update: UnixTime,
+    /// The TBSCertList, tag and length included: the signed bytes.
+    pub(super) signed: Box<[u8]>,
+    /// The content of the SEQUENCE of an AlgorithmIdentifier.
+    pub(super) signature_algorithm: Box<[u8]>,
+    pub(super) signature: Box<[u8]>,
+    /// The serial numbers, each the content of an INTEGER.
+    revoked: HashSet<Box<[u8]>>,
+    scope: Scope,
+}
+
+/// The certificates that a list covers. RFC 5280 5.2.5
+#[derive(Debug, Default)]
+struct Scope {
+    only_users: bool,
+    only_authorities: bool,
+    /// The names of its distribution point, each a whole GeneralName; empty if it has none.
+    names: Vec<Box<[u8]>>,
+}
+
+impl List {
+    /// Reads a CertificateList. RFC 5280 5.1
+    pub(super) fn read(list: &[u8]) -> Result<Self, Malformed> {
+        let mut outer = Reader::new(der::single(list, der::SEQUENCE)?);
+        let signed = outer.element()?;
+        let signature_algorithm = outer.expect(der::SEQUENCE)?;
+        let signature = whole_bytes(outer.expect(der::BIT_STRING)?)?;
+        outer.finish()?;
+        if signed.tag != der::SEQUENCE {
+            return Err(Malformed);
+        }
+        let mut fields = Reader::new(signed.content);
+        // Version 1 has no extensions, and so no scope. RFC 5280 5.1.2.1
+        if fields.expect(der::INTEGER)? != VERSION_2 {
+            return Err(Malformed);
+        }
+        // RFC 5280 5.1.1.2
+        if fields.expect(der::SEQUENCE)? != signature_algorithm {
+            return Err(Malformed);
+        }
+        let issuer = fields.expect(der::SEQUENCE)?;
+        time::from_der(fields.element()?)?; // thisUpdate
+        // RFC 5280 5.1.2.5
+        let next_update = time::from_der(fields.element()?)?;
+        let mut revoked = HashSet::new();
+        if let Some(entries) = fields.optional(der::SEQUENCE)? {
+            let mut entries = Reader::new(entries);
+            while !entries.is_empty() {
+                revoked.insert(read_entry(entries.expect(der::SEQUENCE)?)?.into());
+            }
+        }
+        let scope = match fields.optional(der::context_constructed(0))? {
+            Some(extensions) => read_extensions(der::single(extensions, der::SEQUENCE)?)?,
+            None => Scope::default(),
+        };
+        fields.finish()?;
+        Ok(Self {
+            issuer: issuer.into(),
+            next_update,
+            signed: signed.whole.into(),
+            signature_algorithm: signature_algorithm.into(),
+            signature: signature.into(),
+            revoked,
+            scope,
+        })
+    }
+
+    pub(super) fn has(&self, serial_number: &[u8]) -> bool {
+        self.revoked.contains(serial_number)
+    }
+
+    /// Whether the list is about certificates with this CA bit and this cRLDistributionPoints
+    /// extension. RFC 5280 5.2.5, 6.3.3 (b) (2)
+    ///
+    /// A certificate without the extension is covered by each list of its issuer.
+    pub(super) fn covers(&self, is_ca: bool, distribution_points: Option<&[u8]>) -> bool {
+        let excluded = if is_ca { self.scope.only_users } else { self.scope.only_authorities };
+        if excluded {
+            return false;
+        }
+        match distribution_points {
+            Some(points) if !self.scope.names.is_empty() => {
+                let points = der::single(points, der::SEQUENCE).unwrap_or_default();
+                Reader::new(points).elements().any(|point| self.is_at(point.content).unwrap_or(false))
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether this is a list of a DistributionPoint. RFC 5280 4.2.1.13
+    fn is_at(&self, point: &[u8]) -> Result<bool, Malformed> {
+        let mut fields = Reader::new(point);
+        let name = fields.optional(der::context_constructed(0))?;
+        // With reasons or a cRLIssuer, the point is one of lists that are not supported.
+        fields.finish()?;
+        let names = name.map(full_names).transpose()?.unwrap_or_default();
+        Ok(names.iter().any(|name| self.scope.names.contains(name)))
+    }
+}
+
+/// Reads one revoked certificate, and returns its serial number. RFC 5280 5.1.2.6
+fn read_entry(entry: &[u8]) -> Result<&[u8], Malformed> {
+    let mut fields = Reader::new(entry);
+    let serial_number = fields.expect(der::INTEGER)?;
+    time::from_der(fields.element()?)?;
+    if let Some(extensions) = fields.optional(der::SEQUENCE)? {
+        let mut extensions = Reader::new(extensions);
+        while !extensions.is_empty() {
+            let (oid, critical, _) = extension(&mut extensions)?;
+            // certificateIssuer: the entry is about another issuer's certificate. RFC 5280 5.3.3
+            if oid == CERTIFICATE_ISSUER || (critical && !OF_ENTRIES.contains(&oid)) {
+                return Err(Malformed);
+            }
+        }
+    }
+    fields.finish()?;
+    Ok(serial_number)
+}
+
+/// RFC 5280 5.2
+fn read_extensions(extensions: &[u8]) -> Result<Scope, Malformed> {
+    let mut scope = None;
+    let mut extensions = Reader::new(extensions);
+    while !extensions.is_empty() {
+        let (oid, critical, value) = extension(&mut extensions)?;
+        match oid {
+            DELTA_INDICATOR => return Err(Malformed),
+            DISTRIBUTION_POINT if scope.is_some() => return Err(Malformed),
+            DISTRIBUTION_POINT => scope = Some(read_scope(der::single(value, der::SEQUENCE)?)?),
+            AUTHORITY_KEY_IDENTIFIER | NUMBER => {}
+            _ if critical => return Err(Malformed),
+            _ => {}
+        }
+    }
+    Ok(scope.unwrap_or_default())
+}
+
+/// Reads an IssuingDistributionPoint. RFC 5280 5.2.5
+fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
+    let mut fields = Reader::new(fields);
+    let names = match fields.optional(der::context_constructed(0))? {
+        Some(name) => full_names(name)?,
+        None => Vec::new(),
+    };
+    let flag = |value: Option<&[u8]>| value.map_or(Ok(false), boolean);
+    let only_users = flag(fields.optional(der::context(1))?)?;
+    let only_authorities = flag(fields.optional(der::context(2))?)?;
+    let reasons = fields.optional(der::context(3))?;
+    let is_indirect = flag(fields.optional(der::context(4))?)?;
+    let only_attributes = flag(fields.optional(der::context(5))?)?;
+    fields.finish()?;
+    if reasons.is_some() || is_indirect || only_attributes || (only_users && only_authorities) {
+        return Err(Malformed);
+    }
+    Ok(Scope { only_users, only_authorities, names })
+}
+
+/// The names in a DistributionPointName; a name relative to the issuer is not supported.
+fn full_names(name: &[u8]) -> Result<Vec<Box<[u8]>>, Malformed> {
+    let mut names = Reader::new(der::single(name, der::context_constructed(0))?);
+    let mut found = Vec::new();
+    while !names.is_empty() {
+        found.push(names.element()?.whole.into());
+    }
+    if found.is_empty() { Err(Malformed) } else { Ok(found) }
+}
+
+const VERSION_2: &[u8] = &[1];
+
+/// id-ce-cRLReasons, id-ce-invalidityDate
+const OF_ENTRIES: [&[u8]; 2] = [&[0x55, 0x1d, 21], &[0x55, 0x1d, 24]];
+/// id-ce-certificateIssuer
+const CERTIFICATE_ISSUER: &[u8] = &[0x55, 0x1d, 29];
+/// id-ce-cRLNumber
+const NUMBER: &[u8] = &[0x55, 0x1d, 20];
+/// id-ce-deltaCRLIndicator
+const DELTA_INDICATOR: &[u8] = &[0x55, 0x1d, 27];
+/// id-ce-issuingDistributionPoint
+const DISTRIBUTION_POINT: &[u8] = &[0x55, 0x1d, 28];
+/// id-ce-authorityKeyIdentifier
+const AUTHORITY_KEY_IDENTIFIER: &[u8] = &[0x55, 0x1d, 35];
