@@ -29,7 +29,10 @@ pub(crate) struct AnchorLimits {
 impl AnchorLimits {
     /// The restrictions of what is no anchor: a path of no length ends there.
     pub(crate) const NOTHING: Self = Self {
-        validity: Some((UnixTime::since_unix_epoch(Duration::ZERO), UnixTime::since_unix_epoch(Duration::ZERO))),
+        validity: Some((
+            UnixTime::since_unix_epoch(Duration::ZERO),
+            UnixTime::since_unix_epoch(Duration::ZERO),
+        )),
         purposes: KeyPurposes::NONE,
         path_length: Some(0),
         may_not_sign_lists: true,
@@ -37,7 +40,9 @@ impl AnchorLimits {
 
     /// Reads the restrictions of an authority's certificate. The inner error is the reason why the
     /// certificate is no authority's.
-    pub(crate) fn of(certificate: &Certificate<'_>) -> Result<Result<Self, NotAuthority>, Malformed> {
+    pub(crate) fn of(
+        certificate: &Certificate<'_>,
+    ) -> Result<Result<Self, NotAuthority>, Malformed> {
         let (is_ca, path_length) = certificate.basic_constraints()?;
         // RFC 5280 4.2.1.9: without the CA bit, the key must not verify certificates.
         if !is_ca {

@@ -14,6 +14,8 @@ mod budget;
 mod name_constraints;
 mod policies;
 
+use std::collections::BTreeSet;
+
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms;
@@ -52,6 +54,7 @@ pub(crate) fn find<'a>(
         return Err(RefusalReason::NotForThisUsage);
     }
     let (issuers, refused) = candidates(verifier, leaf, sent);
+    let issuers = &issuers;
     let mut search = Search {
         verifier,
         usage,
@@ -88,8 +91,14 @@ pub(crate) fn check_validity(
     Ok(())
 }
 
-/// A certificate that may be an issuer, or the reason why it cannot be one.
-type Candidate<'a> = (Certificate<'a>, Result<PathCertificate<'a>, RefusalReason>);
+/// A certificate that may be an issuer.
+struct Candidate<'a> {
+    subject: &'a [u8],
+    /// Whether an anchor has its issuer's name.
+    is_below_anchor: bool,
+    /// The certificate, or the reason why it cannot be an issuer.
+    read: Result<PathCertificate<'a>, RefusalReason>,
+}
 
 /// The sent certificates that lie, by names, on a way from the leaf to an anchor, and the reason to
 /// refuse the chain if there is no such way.
@@ -112,27 +121,34 @@ fn candidates<'a>(
     if parsed.len() > FEW {
         keep_reachable(&mut parsed, leaf.fields.issuer);
     }
-    keep_leading(&mut parsed, verifier);
-    let read = |fields: Certificate<'a>| (fields, PathCertificate::of(fields));
-    (parsed.into_iter().map(read).collect(), refused)
+    let mut candidates: Vec<_> = parsed
+        .into_iter()
+        .map(|fields| Candidate {
+            subject: fields.subject,
+            is_below_anchor: !verifier.anchors_named(fields.issuer).is_empty(),
+            read: PathCertificate::of(fields),
+        })
+        .collect();
+    keep_leading(&mut candidates);
+    (candidates, refused)
 }
 
 /// Keeps the certificates whose subject is this name, or the issuer of a kept one. Of equal ones,
 /// the first is kept.
 fn keep_reachable<'a>(certificates: &mut Vec<Certificate<'a>>, name: &'a [u8]) {
-    let mut by_subject: Vec<(&[u8], &[u8], usize)> = certificates
+    let mut by_subject: Vec<_> = certificates
         .iter()
         .enumerate()
-        .map(|(index, one)| (one.subject, one.signed, index))
+        .map(|(index, one)| (one.subject, one.signed, one.signature_bits().ok(), index))
         .collect();
     by_subject.sort_unstable();
-    by_subject.dedup_by_key(|(subject, signed, _)| (*subject, *signed));
+    by_subject.dedup_by_key(|(subject, signed, signature, _)| (*subject, *signed, *signature));
     let mut is_kept = vec![false; certificates.len()];
     let mut names = vec![name];
     while let Some(name) = names.pop() {
         let start = by_subject.partition_point(|(subject, ..)| *subject < name);
         let same = by_subject.iter().skip(start).take_while(|(subject, ..)| *subject == name);
-        for &(_, _, index) in same {
+        for &(.., index) in same {
             let Some(kept) = is_kept.get_mut(index) else { continue };
             // All certificates with one subject are found together.
             if std::mem::replace(kept, true) {
@@ -145,24 +161,22 @@ fn keep_reachable<'a>(certificates: &mut Vec<Certificate<'a>>, name: &'a [u8]) {
     certificates.retain(|_| is_kept.next().unwrap_or(false));
 }
 
-/// Keeps the certificates whose issuer is an anchor, or a kept certificate.
-fn keep_leading(certificates: &mut Vec<Certificate<'_>>, verifier: &ChainVerifier) {
-    let is_trusted =
-        |one: &Certificate<'_>| !verifier.anchors_named(one.issuer).is_empty();
-    let mut is_kept: Vec<bool> = certificates.iter().map(is_trusted).collect();
-    if is_kept.iter().all(|kept| *kept) {
+/// Keeps the certificates whose issuer is an anchor, or a kept certificate. A certificate that cannot
+/// be an issuer leads nowhere, but its reason is kept.
+fn keep_leading(candidates: &mut Vec<Candidate<'_>>) {
+    if candidates.iter().all(|one| one.is_below_anchor) {
         return;
     }
-    let mut by_issuer: Vec<(&[u8], usize)> =
-        certificates.iter().enumerate().map(|(index, one)| (one.issuer, index)).collect();
+    let mut is_kept: Vec<bool> =
+        candidates.iter().map(|one| one.is_below_anchor || one.read.is_err()).collect();
+    let mut by_issuer = Vec::with_capacity(candidates.len());
+    for (index, one) in candidates.iter().enumerate() {
+        by_issuer.extend(one.read.as_ref().ok().map(|read| (read.fields.issuer, index)));
+    }
     by_issuer.sort_unstable();
-    let mut names: Vec<&[u8]> = certificates
-        .iter()
-        .zip(&is_kept)
-        .filter(|(_, kept)| **kept)
-        .map(|(one, _)| one.subject)
-        .collect();
-    let mut known = std::collections::BTreeSet::new();
+    let below_anchors = candidates.iter().filter(|one| one.is_below_anchor);
+    let mut names: Vec<&[u8]> = below_anchors.map(|one| one.subject).collect();
+    let mut known = BTreeSet::new();
     while let Some(name) = names.pop() {
         if !known.insert(name) {
             continue;
@@ -172,11 +186,11 @@ fn keep_leading(certificates: &mut Vec<Certificate<'_>>, verifier: &ChainVerifie
             if let Some(kept) = is_kept.get_mut(index) {
                 *kept = true;
             }
-            names.extend(certificates.get(index).map(|one| one.subject));
+            names.extend(candidates.get(index).map(|one| one.subject));
         }
     }
     let mut is_kept = is_kept.into_iter();
-    certificates.retain(|_| is_kept.next().unwrap_or(false));
+    candidates.retain(|_| is_kept.next().unwrap_or(false));
 }
 
 /// How near a refused path came to an anchor. The reason of the nearest path is reported, and of
@@ -198,16 +212,19 @@ type Position = usize;
 const LEAF: Position = 0;
 
 /// An issuer of a certificate.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Issuer {
     Anchor(usize),
     Sent(Position),
 }
 
-/// A signature that was verified, or refused.
-struct Signature {
+/// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
+type Key<'a> = (&'a [u8], &'a [u8]);
+
+/// A signature that was verified, or refused. Several certificates may have the same key.
+struct Signature<'a> {
     of: Position,
-    by: Issuer,
+    by: Key<'a>,
     result: Result<(), RefusalReason>,
     /// The digest of a valid signature that was not in the cache.
     digest: Option<Digest>,
@@ -218,13 +235,13 @@ struct Search<'s, 'a> {
     usage: Usage,
     now: UnixTime,
     leaf: &'s PathCertificate<'a>,
-    issuers: Vec<Candidate<'a>>,
+    issuers: &'s [Candidate<'a>],
     budget: Budget,
-    signatures: Vec<Signature>,
+    signatures: Vec<Signature<'a>>,
     refused: (Nearness, RefusalReason),
 }
 
-impl<'a> Search<'_, 'a> {
+impl<'s, 'a> Search<'s, 'a> {
     /// Extends a path to an anchor, whose index is returned. `None` if there is no way; an error if
     /// the budget is exhausted.
     fn extend(&mut self, path: &mut Vec<Position>) -> Result<Option<usize>, RefusalReason> {
@@ -242,7 +259,7 @@ impl<'a> Search<'_, 'a> {
                 Err(reason) => self.refuse(Nearness::Complete, reason)?,
             }
         }
-        let issuers = self.issuers(&below)?;
+        let issuers = self.issuers(below)?;
         if path.len() > MAX_INTERMEDIATES && !issuers.is_empty() {
             self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
             return Ok(None);
@@ -269,46 +286,49 @@ impl<'a> Search<'_, 'a> {
         Ok(None)
     }
 
-    fn certificate(&self, position: Position) -> Option<PathCertificate<'a>> {
+    fn certificate(&self, position: Position) -> Option<&'s PathCertificate<'a>> {
         match position.checked_sub(1) {
-            None => Some(*self.leaf),
-            Some(index) => self.issuers.get(index)?.1.ok(),
+            None => Some(self.leaf),
+            Some(index) => self.issuers.get(index)?.read.as_ref().ok(),
         }
     }
 
     /// The candidates with the name of this certificate's issuer, the best first: its key identifier
-    /// fits, then it is valid now, then it was sent earlier. RFC 4158 3.5.12, 3.5.5
+    /// fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
     fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Vec<Position>, RefusalReason> {
         self.budget.pay(self.issuers.len())?;
         let mut found: Vec<(u8, Position)> = Vec::new();
-        for (index, (fields, read)) in self.issuers.iter().enumerate() {
-            if fields.subject != below.fields.issuer {
-                continue;
+        for (index, candidate) in self.issuers.iter().enumerate() {
+            if candidate.subject == below.fields.issuer {
+                found.push((0, index.saturating_add(1)));
             }
-            let order = match read {
-                Ok(issuer) => {
-                    let other_key = match below.is_signed_by_key_of(issuer) {
-                        Some(true) => 0,
-                        None => 2,
-                        Some(false) => 4,
-                    };
-                    other_key + u8::from(check_validity(issuer, self.now).is_err())
-                }
-                Err(_) => u8::MAX,
-            };
-            found.push((order, index.saturating_add(1)));
         }
-        found.sort_unstable();
+        if found.len() > 1 {
+            for (order, position) in &mut found {
+                let index = position.saturating_sub(1);
+                *order = self.issuers.get(index).map_or(u8::MAX, |one| self.order(below, one));
+            }
+            found.sort_unstable();
+        }
         Ok(found.into_iter().map(|(_, position)| position).collect())
+    }
+
+    fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> u8 {
+        let Ok(issuer) = &candidate.read else { return u8::MAX };
+        let other_key = match below.is_signed_by_key_of(issuer) {
+            Some(true) => 0,
+            None => 4,
+            Some(false) => 8,
+        };
+        let invalid = u8::from(check_validity(issuer, self.now).is_err());
+        other_key + 2 * invalid + u8::from(!candidate.is_below_anchor)
     }
 
     /// Whether the path has a certificate of this name and key already. RFC 4158 2.4.2
     fn is_in(&self, path: &[Position], issuer: Position) -> bool {
-        let fields = |position| match self.certificate(position) {
-            Some(PathCertificate { fields, .. }) => {
-                Some((fields.subject, fields.subject_public_key_info))
-            }
-            None => None,
+        let fields = |position| {
+            let PathCertificate { fields, .. } = self.certificate(position)?;
+            Some((fields.subject, fields.subject_public_key_info))
         };
         let own = fields(issuer);
         own.is_some() && path.iter().any(|position| fields(*position) == own)
@@ -318,8 +338,9 @@ impl<'a> Search<'_, 'a> {
     /// usage.
     fn check_issuer(&self, position: Position) -> Result<(), RefusalReason> {
         let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
-        let issuer = candidate.ok_or(RefusalReason::UnknownIssuer)?.1?;
-        check_validity(&issuer, self.now)?;
+        let issuer = candidate.ok_or(RefusalReason::UnknownIssuer)?.read.as_ref();
+        let issuer = issuer.map_err(|reason| *reason)?;
+        check_validity(issuer, self.now)?;
         // RFC 5280 4.2.1.9, 6.1.4 (k)
         if !issuer.is_ca {
             return Err(RefusalReason::EndEntityUsedAsCa);
@@ -348,17 +369,31 @@ impl<'a> Search<'_, 'a> {
 
     /// Checks a certificate's signature by an issuer. RFC 5280 6.1.3 (a) (1)
     fn check_signature(&mut self, of: Position, by: Issuer) -> Result<(), RefusalReason> {
-        if let Some(known) = self.signatures.iter().find(|one| one.of == of && one.by == by) {
+        let key = self.key(by)?;
+        if let Some(known) = self.signatures.iter().find(|one| one.of == of && one.by == key) {
             return known.result;
         }
         let below = self.certificate(of).ok_or(RefusalReason::Other)?;
-        let (result, digest) = match self.verify_signature(&below, by) {
+        let (result, digest) = match self.verify_signature(below, by, key) {
             Ok(digest) => (Ok(()), digest),
             Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
             Err(reason) => (Err(reason), None),
         };
-        self.signatures.push(Signature { of, by, result, digest });
+        self.signatures.push(Signature { of, by: key, result, digest });
         result
+    }
+
+    fn key(&self, of: Issuer) -> Result<Key<'a>, RefusalReason> {
+        match of {
+            Issuer::Anchor(index) => {
+                let key = &anchor(self.verifier, index)?.subject_public_key_info;
+                read_key(key).map_err(|_| RefusalReason::InvalidKey)
+            }
+            Issuer::Sent(position) => {
+                let issuer = self.certificate(position).ok_or(RefusalReason::Other)?;
+                Ok((issuer.key_algorithm, issuer.key))
+            }
+        }
     }
 
     /// Verifies a signature, and returns its digest if it was not in the cache.
@@ -366,16 +401,9 @@ impl<'a> Search<'_, 'a> {
         &mut self,
         below: &PathCertificate<'a>,
         by: Issuer,
+        (key_algorithm, key): Key<'a>,
     ) -> Result<Option<Digest>, RefusalReason> {
         let verifier = self.verifier;
-        let (key_algorithm, key) = match by {
-            Issuer::Anchor(index) => read_key(&anchor(verifier, index)?.subject_public_key_info)
-                .map_err(|_| RefusalReason::InvalidKey)?,
-            Issuer::Sent(position) => {
-                let issuer = self.certificate(position).ok_or(RefusalReason::Other)?;
-                (issuer.key_algorithm, issuer.key)
-            }
-        };
         let Certificate { signature_algorithm, signed, .. } = below.fields;
         let algorithm = algorithms::find(&verifier.algorithms, signature_algorithm, key_algorithm)?;
         let cache = verifier.signature_cache.as_ref();
@@ -409,7 +437,7 @@ impl<'a> Search<'_, 'a> {
         let verifier = self.verifier;
         let limits = verifier.roots.limits(anchor_index);
         limits.check(self.usage, verifier.check_anchor_validity.then_some(self.now))?;
-        let certificates: Vec<PathCertificate<'a>> =
+        let certificates: Vec<&PathCertificate<'a>> =
             path.iter().filter_map(|position| self.certificate(*position)).collect();
         let Some((leaf, issuers)) = certificates.split_first() else {
             return Err(RefusalReason::Other);
@@ -441,8 +469,8 @@ impl<'a> Search<'_, 'a> {
             }
         }
 
-        if certificates.iter().any(policies::apply_to) {
-            policies::check(certificates.iter().rev(), &mut self.budget)?;
+        if certificates.iter().any(|one| policies::apply_to(one)) {
+            policies::check(certificates.iter().rev().copied(), &mut self.budget)?;
         }
         self.check_revocation(&certificates, anchor_index)
     }
@@ -453,12 +481,12 @@ impl<'a> Search<'_, 'a> {
         &mut self,
         constraints: &[u8],
         leaf: &PathCertificate<'_>,
-        issuers: &[PathCertificate<'_>],
+        issuers: &[&PathCertificate<'_>],
     ) -> Result<(), RefusalReason> {
         self.budget.pay(constraints.len() / 16)?;
         let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
         let issuers = issuers.iter().filter(|issuer| !issuer.is_self_issued());
-        for certificate in std::iter::once(leaf).chain(issuers) {
+        for certificate in std::iter::once(leaf).chain(issuers.copied()) {
             constraints.check(certificate, &mut self.budget)?;
         }
         Ok(())
@@ -467,7 +495,7 @@ impl<'a> Search<'_, 'a> {
     /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3
     fn check_revocation(
         &mut self,
-        path: &[PathCertificate<'a>],
+        path: &[&PathCertificate<'a>],
         anchor_index: usize,
     ) -> Result<(), RefusalReason> {
         let revocation = &self.verifier.revocation;
@@ -479,9 +507,8 @@ impl<'a> Search<'_, 'a> {
             let (key, may_sign_lists) = match path.get(index.saturating_add(1)) {
                 Some(issuer) => ((issuer.key_algorithm, issuer.key), issuer.may_sign_lists()),
                 None => {
-                    let key = &anchor(self.verifier, anchor_index)?.subject_public_key_info;
-                    let key = read_key(key).map_err(|_| RefusalReason::InvalidKey)?;
-                    (key, self.verifier.roots.limits(anchor_index).may_sign_lists())
+                    let limits = self.verifier.roots.limits(anchor_index);
+                    (self.key(Issuer::Anchor(anchor_index))?, limits.may_sign_lists())
                 }
             };
             let by = crate::revocation::Signer { key, may_sign_lists };
@@ -500,7 +527,7 @@ impl<'a> Search<'_, 'a> {
         };
         let mut verified = Vec::new();
         for (index, position) in path.iter().enumerate() {
-            let by = issuer_of(index.saturating_add(1));
+            let Ok(by) = self.key(issuer_of(index.saturating_add(1))) else { continue };
             let mut known = self.signatures.iter();
             let signature = known.find(|one| one.of == *position && one.by == by);
             verified.extend(signature.and_then(|one| one.digest));
@@ -519,10 +546,7 @@ impl<'a> Search<'_, 'a> {
     }
 }
 
-fn anchor(
-    verifier: &ChainVerifier,
-    index: usize,
-) -> Result<&TrustAnchor<'static>, RefusalReason> {
+fn anchor(verifier: &ChainVerifier, index: usize) -> Result<&TrustAnchor<'static>, RefusalReason> {
     verifier.roots.anchors().get(index).ok_or(RefusalReason::Other)
 }
 

@@ -1,8 +1,8 @@
 //! Name constraints of authorities. RFC 5280 4.2.1.10, 6.1.3 (b), (c), 6.1.4 (g)
 //!
 //! Each constrained authority is held against each certificate below it, which is the same as the
-//! intersections and unions of RFC 5280. A name that cannot be compared is refused if its form is
-//! constrained.
+//! intersections and unions of RFC 5280. A name is refused if it cannot be compared with a base of its
+//! form, or if such a base is no name. A base that is no name has no effect on other forms.
 
 use std::net::IpAddr;
 
@@ -30,8 +30,8 @@ enum Base<'a> {
     },
     /// The content of the SEQUENCE of a Name.
     Directory(&'a [u8]),
-    /// The tag of a form that is not supported.
-    Other(u8),
+    /// The tag of a form that is not supported, or of a base that is no name.
+    Unknown(u8),
 }
 
 /// A base of dNSNames: the domain itself, if the base has no first dot, and all names below it.
@@ -113,11 +113,7 @@ impl<'a> NameConstraints<'a> {
     }
 
     /// The attributes of type emailAddress in a subject. RFC 5280 4.2.1.10
-    fn check_addresses_in(
-        &self,
-        subject: &[u8],
-        budget: &mut Budget,
-    ) -> Result<(), RefusalReason> {
+    fn check_addresses_in(&self, subject: &[u8], budget: &mut Budget) -> Result<(), RefusalReason> {
         let mut addresses = Vec::new();
         let mut sets = Reader::new(subject);
         let mut read = || {
@@ -142,7 +138,8 @@ impl<'a> NameConstraints<'a> {
         let mut contains = |base: &Base<'_>, list| {
             let units = if tag == DIRECTORY { 8 + name.len() / 2 } else { 1 + name.len() / 16 };
             budget.pay(units)?;
-            base.contains(name, list).map_err(|Incomparable| RefusalReason::UnsupportedNameConstraint)
+            base.contains(name, list)
+                .map_err(|Incomparable| RefusalReason::UnsupportedNameConstraint)
         };
         let mut is_constrained = false;
         let mut is_permitted = false;
@@ -175,9 +172,13 @@ fn read_subtrees(list: &[u8]) -> Result<Vec<Base<'_>>, Malformed> {
     }
     while !subtrees.is_empty() {
         let mut subtree = Reader::new(subtrees.expect(der::SEQUENCE)?);
-        bases.push(Base::read(subtree.element()?)?);
+        let name = subtree.element()?;
+        if !GENERAL_NAMES.contains(&name.tag) {
+            return Err(Malformed);
+        }
         // The minimum is 0, which is not encoded, and there is no maximum.
         subtree.finish()?;
+        bases.push(Base::read(name)?);
     }
     Ok(bases)
 }
@@ -193,18 +194,18 @@ impl<'a> Base<'a> {
                 };
                 // All names are below the empty domain.
                 if !content.is_empty() && !is_domain(domain) {
-                    return Err(Malformed);
+                    return Ok(Self::Unknown(DNS));
                 }
                 Self::Dns(Domain { domain, only_below })
             }
-            EMAIL => Self::Email(match split_mailbox(content) {
-                Some((local, host)) if is_domain(host) && !local.is_empty() => {
-                    Mailboxes::One { local, host }
+            EMAIL => match (split_mailbox(content), Host::read(content)) {
+                (Some((local, host)), _) if is_domain(host) && !local.is_empty() => {
+                    Self::Email(Mailboxes::One { local, host })
                 }
-                Some(_) => return Err(Malformed),
-                None => Mailboxes::All(Host::read(content)?),
-            }),
-            URI => Self::Uri(Host::read(content)?),
+                (None, Some(host)) => Self::Email(Mailboxes::All(host)),
+                _ => Self::Unknown(EMAIL),
+            },
+            URI => Host::read(content).map_or(Self::Unknown(URI), Self::Uri),
             ADDRESS => match content.len() {
                 8 | 32 => {
                     let (address, mask) = content.split_at(content.len() / 2);
@@ -216,8 +217,7 @@ impl<'a> Base<'a> {
                 _ => return Err(Malformed),
             },
             DIRECTORY => Self::Directory(der::single(content, der::SEQUENCE)?),
-            tag @ (OTHER_NAME | X400 | EDI_PARTY | REGISTERED) => Self::Other(tag),
-            _ => return Err(Malformed),
+            tag => Self::Unknown(tag),
         })
     }
 
@@ -228,7 +228,7 @@ impl<'a> Base<'a> {
             Self::Uri(_) => URI,
             Self::Address { .. } => ADDRESS,
             Self::Directory(_) => DIRECTORY,
-            Self::Other(tag) => *tag,
+            Self::Unknown(tag) => *tag,
         }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Base<'a> {
             }
             Self::Address { address, mask } => address_in(address, mask, name, list),
             Self::Directory(base) => is_prefix(base, name),
-            Self::Other(_) => Err(Incomparable),
+            Self::Unknown(_) => Err(Incomparable),
         }
     }
 }
@@ -288,13 +288,13 @@ impl Mailboxes<'_> {
 }
 
 impl<'a> Host<'a> {
-    fn read(base: &'a [u8]) -> Result<Self, Malformed> {
+    fn read(base: &'a [u8]) -> Option<Self> {
         let host = match base.strip_prefix(b".") {
             Some(domain) => Self::IsBelow(domain),
             None => Self::Is(base),
         };
         let (Self::Is(name) | Self::IsBelow(name)) = host;
-        if is_domain(name) { Ok(host) } else { Err(Malformed) }
+        is_domain(name).then_some(host)
     }
 
     fn contains(&self, host: &[u8]) -> bool {
@@ -354,12 +354,7 @@ fn is_mask(mask: &[u8]) -> bool {
     first && bytes.all(|byte| *byte == 0)
 }
 
-fn address_in(
-    address: &[u8],
-    mask: &[u8],
-    name: &[u8],
-    list: List,
-) -> Result<bool, Incomparable> {
+fn address_in(address: &[u8], mask: &[u8], name: &[u8], list: List) -> Result<bool, Incomparable> {
     let is_in = |name: &[u8]| {
         let mut bits = address.iter().zip(mask).zip(name);
         name.len() == address.len() && bits.all(|((of, mask), byte)| of & mask == byte & mask)
@@ -483,6 +478,9 @@ const EDI_PARTY: u8 = der::context_constructed(5);
 const URI: u8 = der::context(6);
 const ADDRESS: u8 = der::context(7);
 const REGISTERED: u8 = der::context(8);
+
+const GENERAL_NAMES: [u8; 9] =
+    [OTHER_NAME, EMAIL, DNS, X400, DIRECTORY, EDI_PARTY, URI, ADDRESS, REGISTERED];
 
 /// id-emailAddress, 1.2.840.113549.1.9.1
 const EMAIL_ADDRESS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1];
@@ -666,7 +664,6 @@ mod tests {
     #[test]
     fn malformed_constraints_are_refused() {
         let subtree = wrap(0x30, &wrap(DNS, b"a.example"));
-        let dns = |base: &[u8]| wrap(0xa0, &wrap(0x30, &wrap(DNS, base)));
         let minimum = wrap(0x30, &[wrap(DNS, b"a.example"), wrap(0x80, &[1])].concat());
         for malformed in [
             vec![],
@@ -674,19 +671,37 @@ mod tests {
             vec![0xa0, 0, 0xa1, 0],
             [wrap(0xa1, &subtree), wrap(0xa0, &subtree)].concat(),
             [wrap(0xa0, &subtree), wrap(0xa0, &subtree)].concat(),
+            wrap(0xa0, &wrap(0x30, &wrap(0x89, b"a"))),
+            wrap(0xa0, &wrap(0x30, &[])),
             wrap(0xa0, &minimum),
-            dns(b"a.example."),
-            dns(b"*.a.example"),
-            dns(b"."),
-            dns(b"..a"),
-            wrap(0xa0, &wrap(0x30, &wrap(EMAIL, b"@a.example"))),
-            wrap(0xa0, &wrap(0x30, &wrap(URI, b"https://a.example"))),
             wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1]))),
             wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1, 255, 0, 255, 0]))),
-            wrap(0xa0, &wrap(0x30, &wrap(0x89, b"a"))),
         ] {
             assert!(NameConstraints::read(&malformed).is_err(), "{malformed:02x?}");
         }
         assert!(NameConstraints::read(&wrap(0xa1, &subtree)).is_ok());
+    }
+
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn a_base_that_is_no_name_is_refused_if_a_name_of_its_form_occurs() {
+        let bases: [(u8, &[u8], &[u8]); 7] = [
+            (DNS, b"a.example.", b"a.example"),
+            (DNS, b"*.a.example", b"b.a.example"),
+            (DNS, b".", b"a.example"),
+            (DNS, b"..a", b"a"),
+            (EMAIL, b"@a.example", b"x@a.example"),
+            (EMAIL, b"", b"x@a.example"),
+            (URI, b"https://a.example", b"https://a.example"),
+        ];
+        for (tag, base, name) in bases {
+            for list in [0xa0, 0xa1] {
+                let constraints = wrap(list, &wrap(0x30, &wrap(tag, base)));
+                let constraints = NameConstraints::read(&constraints).unwrap();
+                let check = |tag, name| constraints.check_name(tag, name, &mut Budget::new());
+                assert_eq!(check(tag, name), UNKNOWN[0], "{base:02x?}");
+                assert_eq!(check(DIRECTORY, &[]), Ok(()));
+            }
+        }
     }
 }

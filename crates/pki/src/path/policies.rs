@@ -241,9 +241,9 @@ mod tests {
 
     fn is_valid(path: &[Rules<'_>]) -> bool {
         let mut state = State::new(path.len());
-        path.iter().enumerate().all(|(index, rules)| {
-            state.process(rules, false, index + 1 == path.len()).is_ok()
-        })
+        path.iter()
+            .enumerate()
+            .all(|(index, rules)| state.process(rules, false, index + 1 == path.len()).is_ok())
     }
 
     /// RFC 5280 6.1.3 (d) to (f), 6.1.5
@@ -281,8 +281,7 @@ mod tests {
         assert!(is_valid(&[required(&[A]), policies(&[ANY_POLICY]), policies(&[A])]));
         assert!(!is_valid(&[required(&[A]), policies(&[ANY_POLICY]), policies(&[B])]));
         assert!(is_valid(&[required(&[ANY_POLICY]), policies(&[B])]));
-        let inhibited =
-            |list| Rules { inhibit_any_policy: Some(0), ..required(list) };
+        let inhibited = |list| Rules { inhibit_any_policy: Some(0), ..required(list) };
         assert!(!is_valid(&[inhibited(&[A]), policies(&[ANY_POLICY])]));
         assert!(is_valid(&[inhibited(&[ANY_POLICY]), policies(&[A])]));
         // An authority's new certificate for itself is excepted, a leaf's is not.

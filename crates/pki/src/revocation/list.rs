@@ -90,18 +90,21 @@ impl List {
     /// Whether the list is about certificates with this CA bit and this cRLDistributionPoints
     /// extension. RFC 5280 5.2.5, 6.3.3 (b) (2)
     ///
-    /// A certificate without the extension is covered by each list of its issuer.
+    /// A certificate without the extension is covered by lists without a distribution point.
     pub(super) fn covers(&self, is_ca: bool, distribution_points: Option<&[u8]>) -> bool {
         let excluded = if is_ca { self.scope.only_users } else { self.scope.only_authorities };
         if excluded {
             return false;
         }
         match distribution_points {
-            Some(points) if !self.scope.names.is_empty() => {
+            _ if self.scope.names.is_empty() => true,
+            Some(points) => {
                 let points = der::single(points, der::SEQUENCE).unwrap_or_default();
-                Reader::new(points).elements().any(|point| self.is_at(point.content).unwrap_or(false))
+                Reader::new(points)
+                    .elements()
+                    .any(|point| self.is_at(point.content).unwrap_or(false))
             }
-            _ => true,
+            None => false,
         }
     }
 

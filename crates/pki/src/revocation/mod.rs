@@ -97,8 +97,7 @@ impl Revocation {
         };
         let mut is_covered = false;
         for list in &self.lists {
-            if *list.issuer != *certificate.fields.issuer
-                || !list.covers(certificate.is_ca, points)
+            if *list.issuer != *certificate.fields.issuer || !list.covers(certificate.is_ca, points)
             {
                 continue;
             }

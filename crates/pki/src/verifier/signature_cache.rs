@@ -9,8 +9,8 @@
 //! cannot fill the cache.
 
 use core::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 

@@ -13,35 +13,29 @@ fn refused(verifier: &ChainVerifier, chain: &[CertificateDer<'_>]) -> RefusalRea
     reason(verify(verifier, chain))
 }
 
-#[test]
-fn a_path_of_a_hundred_is_too_deep() {
-    let pki = Pki::new();
+/// A leaf and this number of intermediates, each issued by the next one.
+fn path(pki: &Pki, intermediates: usize) -> Chain {
     let mut chain: Chain = Vec::new();
     let mut issuer = Authority::signed_by(ca_params("0"), key(P256), &pki.root).unwrap();
-    for number in 1..100 {
+    for number in 1..intermediates {
         chain.insert(0, issuer.der().clone());
         let params = ca_params(&number.to_string());
         issuer = Authority::signed_by(params, key(P256), &issuer).unwrap();
     }
     chain.insert(0, issuer.der().clone());
     chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
-    assert_eq!(chain.len(), 101);
-    assert_eq!(refused(&pki.verifier(), &chain), RefusalReason::PathTooDeep);
+    chain
 }
 
 #[test]
-fn a_path_of_thirty_is_too_deep() {
+fn a_path_has_at_most_thirty_two_intermediates() {
     let pki = Pki::new();
-    let mut chain: Chain = Vec::new();
-    let mut issuer = Authority::signed_by(ca_params("0"), key(P256), &pki.root).unwrap();
-    for number in 1..30 {
-        chain.insert(0, issuer.der().clone());
-        let params = ca_params(&number.to_string());
-        issuer = Authority::signed_by(params, key(P256), &issuer).unwrap();
-    }
-    chain.insert(0, issuer.der().clone());
-    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
-    assert_eq!(refused(&pki.verifier(), &chain), RefusalReason::PathTooDeep);
+    let chain = path(&pki, 32);
+    verify(&pki.verifier(), &chain).unwrap();
+    let reversed = [&chain[..1], &chain[1..].iter().rev().cloned().collect::<Chain>()].concat();
+    verify(&pki.verifier(), &reversed).unwrap();
+    assert_eq!(refused(&pki.verifier(), &path(&pki, 33)), RefusalReason::PathTooDeep);
+    assert_eq!(refused(&pki.verifier(), &path(&pki, 100)), RefusalReason::PathTooDeep);
 }
 
 #[test]
@@ -58,25 +52,56 @@ fn a_loop_of_issuers_is_refused() {
 
 #[test]
 fn many_certificates_with_one_subject_are_refused() {
-    let mut chain = same_subject("Crowd", "Crowd", 31);
-    let params = ca_params("Crowd");
-    let issuer = Authority::self_signed(params, key(P256)).unwrap();
-    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
-    assert_eq!(refused(&Pki::new().verifier(), &chain), RefusalReason::PathLimits);
+    let crowd = |above: &str| {
+        let mut chain = same_subject("Crowd", above, 100);
+        let issuer = Authority::self_signed(ca_params("Crowd"), key(P256)).unwrap();
+        chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+        chain
+    };
+    let verifier = Pki::new().verifier();
+    // No way leads to an anchor, which the names say.
+    assert_eq!(refused(&verifier, &crowd("Crowd")), RefusalReason::UnknownIssuer);
+    // By name, each is issued by the anchor, and each has another key.
+    assert_eq!(refused(&verifier, &crowd("Root")), RefusalReason::PathLimits);
 }
 
 #[test]
-fn the_worst_case_within_the_limits_is_refused() {
-    // Each of seven names has three certificates, issued by the next name. The verifier tries every
-    // path.
+fn names_that_lead_nowhere_cost_nothing() {
+    // Each of seven names has three certificates, issued by the next name.
     let mut chain = Chain::new();
     let issuer = Authority::self_signed(ca_params("0"), key(P256)).unwrap();
     chain.push(service().signed_by(&key(P256), &issuer).unwrap().der().clone());
     for level in 0..7 {
         chain.extend(same_subject(&level.to_string(), &(level + 1).to_string(), 3));
     }
-    let reason = refused(&Pki::new().verifier(), &chain);
-    assert_eq!(reason, RefusalReason::PathTooDeep);
+    assert_eq!(refused(&Pki::new().verifier(), &chain), RefusalReason::UnknownIssuer);
+}
+
+/// All signatures are valid except those by the root, so every path is tried.
+#[test]
+fn a_mesh_of_cross_signed_authorities_is_refused() {
+    let pki = Pki::new();
+    let impostor = Pki::new();
+    let keys: Vec<_> = (0..8).map(|_| key(P256)).collect();
+    let name = |index: usize| ca_params(&format!("Mesh {index}"));
+    let mut chain = Chain::new();
+    for (index, own) in keys.iter().enumerate() {
+        for (above, other) in keys.iter().enumerate().filter(|(above, _)| *above != index) {
+            let issuer = rcgen::Issuer::new(name(above), other);
+            chain.push(name(index).signed_by(own, &issuer).unwrap().der().clone());
+        }
+    }
+    let bad = name(7).signed_by(&keys[7], &impostor.root).unwrap();
+    chain.push(bad.der().clone());
+    let issuer = rcgen::Issuer::new(name(0), &keys[0]);
+    chain.insert(0, service().signed_by(&key(P256), &issuer).unwrap().der().clone());
+    let reason = refused(&pki.verifier(), &chain);
+    let expected = [RefusalReason::BadSignature, RefusalReason::PathLimits];
+    assert!(expected.contains(&reason), "{reason:?}");
+    // With a valid one, the way is found.
+    let good = name(7).signed_by(&keys[7], &pki.root).unwrap();
+    chain.push(good.der().clone());
+    verify(&pki.verifier(), &chain).unwrap();
 }
 
 #[test]
@@ -123,13 +148,25 @@ fn many_certificates_of_one_authority_are_accepted() {
     verify(&pki.verifier(), &chain).unwrap();
 }
 
-/// If the search would take too long, the last certificates do not take part.
+/// The number of signatures is limited. Of many issuers, the one with the right key identifier and
+/// the one below an anchor are tried first. RFC 4158 3.5
 #[test]
-fn the_first_certificates_are_used_if_there_are_too_many_paths() {
+fn of_many_issuers_the_best_is_tried_first() {
     let pki = Pki::new();
+    for (with_identifier, above, count) in
+        [(false, "Root", 62), (true, "Root", 200), (false, "Intermediate", 200)]
+    {
+        let mut leaf = service();
+        leaf.use_authority_key_identifier_extension = with_identifier;
+        let mut chain = pki.chain(&leaf);
+        chain.extend(same_subject("Intermediate", above, count));
+        verify(&pki.verifier(), &chain).unwrap();
+        let last = chain.len() - 1;
+        chain.swap(1, last);
+        verify(&pki.verifier(), &chain).unwrap();
+    }
     let mut chain = pki.chain(&service());
-    chain.extend(same_subject("Intermediate", "Intermediate", 31));
-    verify(&pki.verifier(), &chain).unwrap();
+    chain.extend(same_subject("Intermediate", "Root", 100));
     let last = chain.len() - 1;
     chain.swap(1, last);
     assert_eq!(refused(&pki.verifier(), &chain), RefusalReason::PathLimits);

@@ -59,14 +59,14 @@ fn unsupported_critical_extension() {
     assert!(refusal.to_string().ends_with("not supported: 1.2.3.4"), "{refusal}");
 }
 
-/// RFC 5280 4.2.1.4
+/// RFC 5280 4.2, 4.2.1.15
 #[test]
 fn a_critical_extension_of_an_intermediate_is_named() {
     let pki = Pki::new();
-    let mut policies = CustomExtension::from_oid_content(&[2, 5, 29, 32], vec![0x30, 0]);
-    policies.set_criticality(true);
-    let mut params = ca_params("With policies");
-    params.custom_extensions = vec![policies];
+    let mut freshest = CustomExtension::from_oid_content(&[2, 5, 29, 46], vec![0x30, 0]);
+    freshest.set_criticality(true);
+    let mut params = ca_params("With a list of changes");
+    params.custom_extensions = vec![freshest];
     let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
     let leaf = service().signed_by(&key(P256), &issuer).unwrap();
     let chain = [leaf.der().clone(), issuer.der().clone()];
@@ -76,37 +76,93 @@ fn a_critical_extension_of_an_intermediate_is_named() {
     assert_eq!(
         refusal.to_string(),
         "certificate 2 of 2: a certificate has a critical extension that is not supported: \
-         certificatePolicies"
+         freshestCRL"
     );
+}
+
+/// A nameConstraints extension that permits one subtree, whose base is this GeneralName.
+fn constraints(base: &[u8]) -> CustomExtension {
+    let permitted = der::wrap(0xa0, &der::wrap(0x30, base));
+    CustomExtension::from_oid_content(&[2, 5, 29, 30], der::wrap(0x30, &permitted))
+}
+
+/// The form that the Baseline Requirements prescribe. RFC 5280 4.2.1.10
+#[test]
+fn a_directory_name_is_constrained() {
+    let pki = Pki::new();
+    let verify = |organization: &str| {
+        let attribute = [der::wrap(6, &[0x55, 4, 10]), der::wrap(0x13, b"EXAMPLE  org")].concat();
+        let base = der::wrap(0x31, &der::wrap(0x30, &attribute));
+        let mut params = ca_params("Constrained");
+        params.custom_extensions = vec![constraints(&der::wrap(0xa4, &der::wrap(0x30, &base)))];
+        let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let mut leaf = service();
+        leaf.distinguished_name = rcgen::DistinguishedName::new();
+        leaf.distinguished_name.push(DnType::OrganizationName, organization);
+        leaf.distinguished_name.push(DnType::CommonName, "leaf");
+        let leaf = leaf.signed_by(&key(P256), &issuer).unwrap();
+        verify(&pki.verifier(), &[leaf.der().clone(), issuer.der().clone()])
+    };
+    verify("Example Org").unwrap();
+    assert_eq!(reason(verify("Other")), RefusalReason::NameConstraint);
+}
+
+/// RFC 5280 6.1.3 (f), 4.2.1.11
+#[test]
+fn a_required_policy_must_be_in_each_certificate() {
+    let pki = Pki::new();
+    let policies = || {
+        let policy = der::wrap(0x30, &der::wrap(6, &[0x67, 0x81, 0x0c, 1]));
+        let mut policies =
+            CustomExtension::from_oid_content(&[2, 5, 29, 32], der::wrap(0x30, &policy));
+        policies.set_criticality(true);
+        policies
+    };
+    let mut required =
+        CustomExtension::from_oid_content(&[2, 5, 29, 36], vec![0x30, 3, 0x80, 1, 0]);
+    required.set_criticality(true);
+    let mut params = ca_params("With policies");
+    params.custom_extensions = vec![policies(), required];
+    let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+    let verify = |leaf: &rcgen::CertificateParams| {
+        let leaf = leaf.signed_by(&key(P256), &issuer).unwrap();
+        verify(&pki.verifier(), &[leaf.der().clone(), issuer.der().clone()])
+    };
+    let mut with = service();
+    with.custom_extensions = vec![policies()];
+    verify(&with).unwrap();
+    assert_eq!(reason(verify(&service())), RefusalReason::PolicyNotSatisfied);
 }
 
 /// RFC 5280 4.2.1.10
 #[test]
 fn a_name_constraint_that_cannot_be_checked_is_named() {
     let pki = Pki::new();
-    let refusal = |subtree: GeneralSubtree, leaf: &rcgen::CertificateParams| {
+    let refusal = |constraints: CustomExtension, leaf: &rcgen::CertificateParams| {
         let mut params = ca_params("Constrained");
-        params.name_constraints =
-            Some(NameConstraints { permitted_subtrees: vec![subtree], excluded_subtrees: vec![] });
+        params.custom_extensions = vec![constraints];
         let issuer = Authority::signed_by(params, key(P256), &pki.root).unwrap();
         let leaf = leaf.signed_by(&key(P256), &issuer).unwrap();
         let chain = [leaf.der().clone(), issuer.der().clone()];
         verify(&pki.verifier(), &chain).unwrap_err()
     };
-    let mut subject = rcgen::DistinguishedName::new();
-    subject.push(rcgen::DnType::CommonName, "leaf");
-    let by_directory = refusal(GeneralSubtree::DirectoryName(subject), &service());
-    assert_eq!(by_directory.reason, RefusalReason::UnsupportedNameConstraint);
-    let text = by_directory.to_string();
-    assert!(text.ends_with("the form directoryName is not supported"), "{text}");
+    let number = der::wrap(0x88, &[0x2a, 3]);
+    let names = CustomExtension::from_oid_content(&[2, 5, 29, 17], der::wrap(0x30, &number));
+    let mut numbered = service();
+    numbered.subject_alt_names.clear();
+    numbered.custom_extensions = vec![names];
+    let by_number = refusal(constraints(&number), &numbered);
+    assert_eq!(by_number.reason, RefusalReason::UnsupportedNameConstraint);
+    let text = by_number.to_string();
+    assert!(text.ends_with("the form registeredID is not supported"), "{text}");
 
     // A name that is no host name cannot be held against a constraint.
     let mut odd = service();
     odd.subject_alt_names.push(rcgen::SanType::DnsName("a..b".try_into().unwrap()));
-    let of_odd_name = refusal(GeneralSubtree::DnsName("service.example".into()), &odd);
+    let of_odd_name = refusal(constraints(&der::wrap(0x82, b"service.example")), &odd);
     assert_eq!(of_odd_name.reason, RefusalReason::UnsupportedNameConstraint);
     // A name outside of the constraints is what it was.
-    let outside = refusal(GeneralSubtree::DnsName("other.example".into()), &service());
+    let outside = refusal(constraints(&der::wrap(0x82, b"other.example")), &service());
     assert_eq!(outside.reason, RefusalReason::NameConstraint);
 }
 
