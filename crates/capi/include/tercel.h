@@ -1104,11 +1104,15 @@ typedef uint64_t tercel_rejection;
 #define TERCEL_REFUSED_CERTIFICATE_TOO_LARGE (TERCEL_CLASS_REFUSED | 45)
 
 // The name constraints of an authority cannot be checked: their form is not supported, such as
-// directoryName, or a constrained name is no host name.
+// registeredID, or a constrained name is malformed.
 #define TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT (TERCEL_CLASS_REFUSED | 46)
 
 // A path is longer than path building supports.
 #define TERCEL_REFUSED_PATH_TOO_DEEP (TERCEL_CLASS_REFUSED | 47)
+
+// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for the
+// whole chain.
+#define TERCEL_REFUSED_POLICY_NOT_SATISFIED (TERCEL_CLASS_REFUSED | 48)
 
 // A failure without a code of its own.
 #define TERCEL_INTERNAL_OTHER (TERCEL_CLASS_INTERNAL | 255)

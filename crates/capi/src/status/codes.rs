@@ -332,10 +332,13 @@ pub const TERCEL_REFUSED_AUTHORITY_NOT_YET_VALID: Status = TERCEL_CLASS_REFUSED 
 /// A certificate is larger than 64 KiB.
 pub const TERCEL_REFUSED_CERTIFICATE_TOO_LARGE: Status = TERCEL_CLASS_REFUSED | 0x2d;
 /// The name constraints of an authority cannot be checked: their form is not supported, such as
-/// directoryName, or a constrained name is no host name.
+/// registeredID, or a constrained name is malformed.
 pub const TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT: Status = TERCEL_CLASS_REFUSED | 0x2e;
 /// A path is longer than path building supports.
 pub const TERCEL_REFUSED_PATH_TOO_DEEP: Status = TERCEL_CLASS_REFUSED | 0x2f;
+/// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for the
+/// whole chain.
+pub const TERCEL_REFUSED_POLICY_NOT_SATISFIED: Status = TERCEL_CLASS_REFUSED | 0x30;
 
 // InternalError
 /// A failure without a code of its own.

@@ -183,6 +183,7 @@ pub(super) const REFUSAL_REASON: &[(Status, RefusalReason)] = &[
     (codes::TERCEL_REFUSED_CERTIFICATE_TOO_LARGE, RefusalReason::CertificateTooLarge),
     (codes::TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT, RefusalReason::UnsupportedNameConstraint),
     (codes::TERCEL_REFUSED_PATH_TOO_DEEP, RefusalReason::PathTooDeep),
+    (codes::TERCEL_REFUSED_POLICY_NOT_SATISFIED, RefusalReason::PolicyNotSatisfied),
 ];
 
 pub(super) const INTERNAL_ERROR: &[(Status, InternalError)] = &[

@@ -406,6 +406,8 @@ impl<'s, 'a> Search<'s, 'a> {
         let verifier = self.verifier;
         let Certificate { signature_algorithm, signed, .. } = below.fields;
         let algorithm = algorithms::find(&verifier.algorithms, signature_algorithm, key_algorithm)?;
+        // The message is hashed in any case, and a key is compared with those of other signatures.
+        self.budget.pay(signed.len() / 64)?;
         let cache = verifier.signature_cache.as_ref();
         let digest = cache.map(|cache| {
             cache.digest([key_algorithm, key, signature_algorithm, signed, below.signature])

@@ -92,13 +92,15 @@ impl<'a> NameConstraints<'a> {
         budget: &mut Budget,
     ) -> Result<(), RefusalReason> {
         let subject = certificate.fields.subject;
+        let names = certificate.extensions.subject_alt_name;
+        budget.pay(1 + subject.len() / 16 + names.map_or(0, <[u8]>::len) / 16)?;
         if !subject.is_empty() {
             self.check_name(DIRECTORY, subject, budget)?;
             if self.has_form(EMAIL) {
                 self.check_addresses_in(subject, budget)?;
             }
         }
-        let Some(names) = certificate.extensions.subject_alt_name else { return Ok(()) };
+        let Some(names) = names else { return Ok(()) };
         let bad = |Malformed| RefusalReason::BadEncoding;
         let mut names = Reader::new(der::single(names, der::SEQUENCE).map_err(bad)?);
         while !names.is_empty() {

@@ -32,6 +32,7 @@ pub(super) fn check<'p, 'a: 'p>(
     let mut state = State::new(length);
     for (index, certificate) in path.enumerate() {
         let is_leaf = index.saturating_add(1) == length;
+        budget.pay(size_of_extensions(certificate) / 16)?;
         let rules = Rules::read(certificate).map_err(|Malformed| RefusalReason::BadEncoding)?;
         // Each is looked up in sets, or inserted into one.
         let row = state.row.as_ref().map_or(0, BTreeSet::len);
@@ -39,6 +40,13 @@ pub(super) fn check<'p, 'a: 'p>(
         state.process(&rules, certificate.is_self_issued(), is_leaf)?;
     }
     Ok(())
+}
+
+/// The bytes that [`Rules::read`] reads.
+fn size_of_extensions(certificate: &PathCertificate<'_>) -> usize {
+    let extensions = &certificate.extensions;
+    let values = [extensions.policies, extensions.policy_mappings];
+    values.into_iter().flatten().fold(0, |size, value| value.len().saturating_add(size))
 }
 
 /// The policy extensions of one certificate.

@@ -486,7 +486,11 @@ mod tests {
         let manifest = |name: &str, rest: &str| format!("[package]\nname = \"{name}\"\n{rest}");
         for (name, rest, faults) in [
             ("tercel-wire", "[dependencies]\ntercel-crypto.workspace = true\n", 1),
-            ("tercel-pki", "[dependencies]\ntercel-crypto = { path = \"x\" }\nwebpki = \"1\"\n", 0),
+            (
+                "tercel-pki",
+                "[dependencies]\ntercel-crypto = { path = \"x\" }\nuntrusted = \"1\"\n",
+                0,
+            ),
             ("tercel-crypto", "[dependencies.tercel]\nworkspace = true\n", 1),
             ("tercel-crypto", "[target.'cfg(unix)'.dependencies]\ntercel = \"1\"\n", 1),
             ("tercel-crypto", "[build-dependencies]\nx = { package = \"tercel-pki\" }\n", 1),

@@ -1,7 +1,10 @@
-//! Certificate chains that are made to cost time. Path building tries every certificate as the
-//! issuer of every other, so the limits of `tercel::pki` have to keep the number of steps small.
+//! Certificate chains that are made to cost time. The budget of a search in `tercel::pki` has to keep
+//! the work small for every shape of a chain.
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, GeneralSubtree, IsCa, KeyPair,
+    NameConstraints, SignatureAlgorithm, SigningKey,
+};
 use tercel::ServerName;
 use tercel::pki::{ChainVerifier, Roots, Usage};
 use tercel::pki_types::{CertificateDer, UnixTime};
@@ -31,13 +34,21 @@ pub(crate) fn cases() -> Vec<Case> {
     let verifier = std::sync::Arc::new(verifier);
     let chains = [
         ("a path of a hundred", path(&root, 99)),
-        ("a path of thirty", path(&root, 30)),
-        ("thirty-one certificates with one subject", {
-            [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 31)].concat()
-        }),
+        ("a path of forty", path(&root, 40)),
         ("two hundred certificates with one subject", {
             [vec![leaf("Crowd")], same_subject("Crowd", "Crowd", 200)].concat()
         }),
+        ("two hundred issuers below the root, by name", {
+            [vec![leaf("Crowd")], same_subject("Crowd", "Root", 200)].concat()
+        }),
+        ("two hundred issuers with P-521 keys", {
+            let p521 = &rcgen::PKCS_ECDSA_P521_SHA512;
+            let issuer = Authority::self_signed(authority("Crowd"), key_of(p521)).unwrap();
+            [vec![signed_leaf(&issuer)], with_keys("Crowd", "Root", 200, p521)].concat()
+        }),
+        ("a mesh of eight authorities", mesh(8, &root)),
+        ("a mesh of fourteen authorities", mesh(14, &root)),
+        ("many constraints and many names", constrained(&root)),
         // Few steps, and many certificates that each step parses.
         ("a hundred and fifty issuers of one leaf", {
             [vec![leaf("Crowd")], same_subject("Crowd", "Nobody", 150)].concat()
@@ -48,7 +59,6 @@ pub(crate) fn cases() -> Vec<Case> {
         }),
         // Each of seven names has three certificates, issued by the next name.
         ("seven levels of three certificates", levels(7, 3, "7")),
-        ("six levels of two certificates", levels(6, 2, "6")),
         // Every path ends in an invalid signature by the root.
         ("paths with invalid signatures by the root", levels(5, 3, "Root")),
     ];
@@ -119,6 +129,10 @@ fn key() -> KeyPair {
     KeyPair::generate().unwrap()
 }
 
+fn key_of(algorithm: &'static SignatureAlgorithm) -> KeyPair {
+    KeyPair::generate_for(algorithm).unwrap()
+}
+
 fn authority(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -133,6 +147,10 @@ fn leaf(issuer: &str) -> CertificateDer<'static> {
 }
 
 fn signed_leaf(issuer: &Authority) -> CertificateDer<'static> {
+    signed_leaf_by(issuer)
+}
+
+fn signed_leaf_by(issuer: &rcgen::Issuer<'_, impl SigningKey>) -> CertificateDer<'static> {
     let params = CertificateParams::new(["service.example".to_owned()]).unwrap();
     params.signed_by(&key(), issuer).unwrap().der().clone()
 }
@@ -161,7 +179,49 @@ fn levels(count: usize, each: usize, last: &str) -> Chain {
 
 /// Certificates with one subject and one issuer, and different keys.
 fn same_subject(subject: &str, issuer: &str, count: usize) -> Chain {
+    with_keys(subject, issuer, count, &rcgen::PKCS_ECDSA_P256_SHA256)
+}
+
+fn with_keys(
+    subject: &str,
+    issuer: &str,
+    count: usize,
+    algorithm: &'static SignatureAlgorithm,
+) -> Chain {
     let issuer = Authority::self_signed(authority(issuer), key()).unwrap();
-    let certificate = |_| authority(subject).signed_by(&key(), &issuer).unwrap().der().clone();
+    let certificate =
+        |_| authority(subject).signed_by(&key_of(algorithm), &issuer).unwrap().der().clone();
     (0..count).map(certificate).collect()
+}
+
+/// Authorities that have certified each other. All signatures are valid, except that of the one that
+/// names the root as its issuer.
+fn mesh(count: usize, root: &Authority) -> Chain {
+    let keys: Vec<_> = std::iter::repeat_with(key).take(count).collect();
+    let name = |index: usize| authority(&format!("Mesh {index}"));
+    let impostor = Authority::self_signed(authority("Root"), key()).unwrap();
+    assert_ne!(impostor.der(), root.der());
+    let mut chain = vec![signed_leaf_by(&rcgen::Issuer::new(name(0), &keys[0]))];
+    for (index, own) in keys.iter().enumerate() {
+        for (above, other) in keys.iter().enumerate().filter(|(above, _)| *above != index) {
+            let issuer = rcgen::Issuer::new(name(above), other);
+            chain.push(name(index).signed_by(own, &issuer).unwrap().der().clone());
+        }
+    }
+    chain.push(name(count - 1).signed_by(&keys[count - 1], &impostor).unwrap().der().clone());
+    chain
+}
+
+/// A leaf with a thousand names, below an authority with a thousand constraints.
+fn constrained(root: &Authority) -> Chain {
+    let mut params = authority("Constrained");
+    let subtree = |number| GeneralSubtree::DnsName(format!("{number}.other.example"));
+    params.name_constraints = Some(NameConstraints {
+        permitted_subtrees: vec![],
+        excluded_subtrees: (0..1000).map(subtree).collect(),
+    });
+    let issuer = Authority::signed_by(params, key(), root).unwrap();
+    let names: Vec<_> = (0..1000).map(|number| format!("{number}.service.example")).collect();
+    let leaf = CertificateParams::new(names).unwrap().signed_by(&key(), &issuer).unwrap();
+    vec![leaf.der().clone(), issuer.der().clone()]
 }
