@@ -1,5 +1,7 @@
 //! The work that a search for a path may cost.
 
+use tercel_crypto::KeyKind;
+
 use crate::reason::RefusalReason;
 
 /// What is left of the allowed work. A refusal for [`RefusalReason::PathLimits`] ends the search.
@@ -14,9 +16,14 @@ impl Budget {
         Self { signatures: MOST_SIGNATURES, units: MOST_UNITS }
     }
 
-    /// Pays for the verification of one signature.
-    pub(crate) fn pay_signature(&mut self) -> Result<(), RefusalReason> {
-        self.signatures = self.signatures.checked_sub(1).ok_or(RefusalReason::PathLimits)?;
+    /// Pays for the verification of one signature by a key of this kind.
+    pub(crate) fn pay_signature(&mut self, kind: KeyKind) -> Result<(), RefusalReason> {
+        let price = match kind {
+            KeyKind::EcdsaP256 | KeyKind::Ed25519 => 1,
+            KeyKind::EcdsaP521 => 4,
+            _ => 2,
+        };
+        self.signatures = self.signatures.checked_sub(price).ok_or(RefusalReason::PathLimits)?;
         Ok(())
     }
 
@@ -27,9 +34,9 @@ impl Budget {
     }
 }
 
-/// The maximum number of signatures that are verified in one search, those of revocation lists
-/// included. A pair of certificate and issuer is verified once.
-const MOST_SIGNATURES: u32 = 64;
+/// What signatures may cost in one search, those of revocation lists included, in signatures by P-256
+/// keys. A path of 32 intermediates with RSA keys is within the limit.
+const MOST_SIGNATURES: u32 = 96;
 
 /// The maximum number of comparisons in one search.
 const MOST_UNITS: usize = 250_000;
@@ -42,9 +49,10 @@ mod tests {
     fn the_budget_ends() {
         let mut budget = Budget::new();
         for _ in 0..MOST_SIGNATURES {
-            budget.pay_signature().unwrap();
+            budget.pay_signature(KeyKind::EcdsaP256).unwrap();
         }
-        assert_eq!(budget.pay_signature(), Err(RefusalReason::PathLimits));
+        let refused = budget.pay_signature(KeyKind::EcdsaP256);
+        assert_eq!(refused, Err(RefusalReason::PathLimits));
         budget.pay(MOST_UNITS).unwrap();
         assert_eq!(budget.pay(1), Err(RefusalReason::PathLimits));
         assert_eq!(budget.pay(usize::MAX), Err(RefusalReason::PathLimits));

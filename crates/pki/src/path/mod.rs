@@ -417,7 +417,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 return Ok(None);
             }
         }
-        self.budget.pay_signature()?;
+        self.budget.pay_signature(algorithm.key())?;
         let verified = match by {
             Issuer::Anchor(index) => {
                 let key = verifier.anchor_keys.key(verifier.roots.anchors(), index, algorithm, key);
@@ -515,7 +515,7 @@ impl<'s, 'a> Search<'s, 'a> {
             };
             let by = crate::revocation::Signer { key, may_sign_lists };
             let algorithms = &self.verifier.algorithms;
-            let mut pay = || self.budget.pay_signature();
+            let mut pay = |kind| self.budget.pay_signature(kind);
             revocation.check(certificate, &by, algorithms, self.now, &mut pay)?;
         }
         Ok(())

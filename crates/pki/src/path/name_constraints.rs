@@ -136,12 +136,23 @@ impl<'a> NameConstraints<'a> {
         self.permitted.iter().chain(&self.excluded).any(|base| base.tag() == tag)
     }
 
-    fn check_name(&self, tag: u8, name: &[u8], budget: &mut Budget) -> Result<(), RefusalReason> {
+    fn check_name(
+        &self,
+        tag: u8,
+        content: &[u8],
+        budget: &mut Budget,
+    ) -> Result<(), RefusalReason> {
+        budget.pay(self.permitted.len().saturating_add(self.excluded.len()))?;
+        if !self.has_form(tag) {
+            return Ok(());
+        }
+        let unsupported = |Incomparable| RefusalReason::UnsupportedNameConstraint;
+        let name = Name::read(tag, content).map_err(unsupported)?;
         let mut contains = |base: &Base<'_>, list| {
-            let units = if tag == DIRECTORY { 8 + name.len() / 2 } else { 1 + name.len() / 16 };
-            budget.pay(units)?;
-            base.contains(name, list)
-                .map_err(|Incomparable| RefusalReason::UnsupportedNameConstraint)
+            if tag == DIRECTORY {
+                budget.pay(8 + content.len() / 2)?;
+            }
+            base.contains(&name, list).map_err(unsupported)
         };
         let mut is_constrained = false;
         let mut is_permitted = false;
@@ -163,6 +174,52 @@ impl<'a> NameConstraints<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// A name that can be held against constraints.
+enum Name<'n> {
+    /// A name of a host, or what follows the `*.` of a wildcard.
+    Dns {
+        name: &'n [u8],
+        wild: Option<&'n [u8]>,
+    },
+    Email {
+        local: &'n [u8],
+        host: &'n [u8],
+    },
+    /// The host of a URI.
+    Uri(&'n [u8]),
+    Address(&'n [u8]),
+    /// The content of the SEQUENCE of a Name.
+    Directory(&'n [u8]),
+}
+
+impl<'n> Name<'n> {
+    fn read(tag: u8, content: &'n [u8]) -> Result<Self, Incomparable> {
+        Ok(match tag {
+            DNS => {
+                let wild = content.strip_prefix(b"*.");
+                if !is_domain(wild.unwrap_or(content)) {
+                    return Err(Incomparable);
+                }
+                Self::Dns { name: content, wild }
+            }
+            EMAIL => {
+                let (local, host) = split_mailbox(content).ok_or(Incomparable)?;
+                // A quoted local part has several spellings. RFC 5321 4.1.2
+                let is_plain =
+                    |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte);
+                if local.is_empty() || !local.iter().all(is_plain) || !is_domain(host) {
+                    return Err(Incomparable);
+                }
+                Self::Email { local, host }
+            }
+            URI => Self::Uri(host_of(content).ok_or(Incomparable)?),
+            ADDRESS if matches!(content.len(), 4 | 16) => Self::Address(content),
+            DIRECTORY => Self::Directory(content),
+            _ => return Err(Incomparable),
+        })
     }
 }
 
@@ -235,48 +292,37 @@ impl<'a> Base<'a> {
     }
 
     /// Whether the subtree contains a name of its form.
-    fn contains(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
-        match self {
-            Self::Dns(base) => base.contains(name, list),
-            Self::Email(base) => base.contain(name, list),
-            Self::Uri(base) => {
-                let host = host_of(name).ok_or(Incomparable)?;
-                Ok(base.contains(host))
+    fn contains(&self, name: &Name<'_>, list: List) -> Result<bool, Incomparable> {
+        match (self, name) {
+            (Self::Dns(base), Name::Dns { name, wild }) => Ok(base.contains(name, *wild, list)),
+            (Self::Email(base), Name::Email { local, host }) => Ok(base.contain(local, host, list)),
+            (Self::Uri(base), Name::Uri(host)) => Ok(base.contains(host)),
+            (Self::Address { address, mask }, Name::Address(name)) => {
+                Ok(address_in(address, mask, name, list))
             }
-            Self::Address { address, mask } => address_in(address, mask, name, list),
-            Self::Directory(base) => is_prefix(base, name),
-            Self::Unknown(_) => Err(Incomparable),
+            (Self::Directory(base), Name::Directory(name)) => is_prefix(base, name),
+            _ => Err(Incomparable),
         }
     }
 }
 
 impl Domain<'_> {
     /// A wildcard is every name with one label more. RFC 9525 6.3
-    fn contains(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
-        let wild = name.strip_prefix(b"*.");
-        if !is_domain(wild.unwrap_or(name)) {
-            return Err(Incomparable);
-        }
+    fn contains(&self, name: &[u8], wild: Option<&[u8]>, list: List) -> bool {
         if is_below(name, self.domain) || (!self.only_below && eq(name, self.domain)) {
-            return Ok(true);
+            return true;
         }
+        let Some(rest) = wild.filter(|_| list == List::Excluded) else { return false };
         // One of the names that the wildcard stands for is the base, or within it.
         let parent = self.domain.iter().position(|byte| *byte == b'.');
         let parent = parent.and_then(|dot| self.domain.get(dot.saturating_add(1)..));
-        let may_be_base = wild.is_some_and(|rest| parent.is_some_and(|parent| eq(parent, rest)));
-        Ok(list == List::Excluded && may_be_base)
+        parent.is_some_and(|parent| eq(parent, rest))
     }
 }
 
 impl Mailboxes<'_> {
-    fn contain(&self, name: &[u8], list: List) -> Result<bool, Incomparable> {
-        let (local, host) = split_mailbox(name).ok_or(Incomparable)?;
-        // A quoted local part has several spellings. RFC 5321 4.1.2
-        let is_plain = |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte);
-        if local.is_empty() || !local.iter().all(is_plain) || !is_domain(host) {
-            return Err(Incomparable);
-        }
-        Ok(match self {
+    fn contain(&self, local: &[u8], host: &[u8], list: List) -> bool {
+        match self {
             Self::One { local: own, host: of } => {
                 let is_local = match list {
                     List::Permitted => *own == local,
@@ -285,7 +331,7 @@ impl Mailboxes<'_> {
                 is_local && eq(of, host)
             }
             Self::All(base) => base.contains(host),
-        })
+        }
     }
 }
 
@@ -315,7 +361,7 @@ fn is_below(name: &[u8], domain: &[u8]) -> bool {
     }
     let Some(above) = name.len().checked_sub(domain.len()) else { return false };
     let Some((above, end)) = name.split_at_checked(above) else { return false };
-    eq(end, domain) && above.ends_with(b".")
+    above.ends_with(b".") && eq(end, domain)
 }
 
 /// Names of hosts do not depend on case. RFC 4343 3
@@ -356,20 +402,14 @@ fn is_mask(mask: &[u8]) -> bool {
     first && bytes.all(|byte| *byte == 0)
 }
 
-fn address_in(address: &[u8], mask: &[u8], name: &[u8], list: List) -> Result<bool, Incomparable> {
+fn address_in(address: &[u8], mask: &[u8], name: &[u8], list: List) -> bool {
     let is_in = |name: &[u8]| {
         let mut bits = address.iter().zip(mask).zip(name);
         name.len() == address.len() && bits.all(|((of, mask), byte)| of & mask == byte & mask)
     };
-    match name.len() {
-        4 => Ok(is_in(name)),
-        // ::ffff:a.b.c.d is the IPv4 address, too. RFC 4291 2.5.5.2
-        16 => {
-            let mapped = name.strip_prefix(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
-            Ok(is_in(name) || (list == List::Excluded && mapped.is_some_and(is_in)))
-        }
-        _ => Err(Incomparable),
-    }
+    // ::ffff:a.b.c.d is the IPv4 address, too. RFC 4291 2.5.5.2
+    let mapped = name.strip_prefix(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+    is_in(name) || (list == List::Excluded && mapped.is_some_and(is_in))
 }
 
 /// An attribute of a distinguished name.

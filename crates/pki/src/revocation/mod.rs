@@ -8,7 +8,7 @@ mod list;
 use std::fmt;
 
 use pki_types::{CertificateRevocationListDer, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm};
+use tercel_crypto::{Hash, HashAlgorithm, KeyKind};
 
 use crate::algorithms::{self, CertificateAlgorithm};
 use crate::certificate::PathCertificate;
@@ -81,14 +81,14 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list is enough. `pay` pays for the verification of one signature.
+    /// list is enough. `pay` pays for the verification of one signature by a key of a kind.
     pub(crate) fn check(
         &self,
         certificate: &PathCertificate<'_>,
         issuer: &Signer<'_>,
         algorithms: &[&'static CertificateAlgorithm],
         now: UnixTime,
-        pay: &mut dyn FnMut() -> Result<(), RefusalReason>,
+        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
     ) -> Result<(), RefusalReason> {
         let points = certificate.extensions.distribution_points;
         let mut result = match self.policy.allow_unknown_status {
@@ -101,8 +101,7 @@ impl Revocation {
             {
                 continue;
             }
-            pay()?;
-            let outcome = issuer.check_signature(list, algorithms).and_then(|()| {
+            let outcome = issuer.check_signature(list, algorithms, pay).and_then(|()| {
                 if list.has(certificate.fields.serial_number) {
                     return Err(RefusalReason::Revoked);
                 }
@@ -113,7 +112,7 @@ impl Revocation {
                     false => Ok(()),
                 }
             });
-            if outcome == Err(RefusalReason::Revoked) {
+            if let Err(RefusalReason::Revoked | RefusalReason::PathLimits) = outcome {
                 return outcome;
             }
             if !is_covered || outcome.is_ok() {
@@ -139,14 +138,16 @@ impl Signer<'_> {
         &self,
         list: &List,
         algorithms: &[&'static CertificateAlgorithm],
+        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
     ) -> Result<(), RefusalReason> {
         let (key_algorithm, key) = self.key;
-        let check = || {
-            let algorithm =
-                algorithms::find(algorithms, &list.signature_algorithm, key_algorithm).ok()?;
-            let key = algorithm.parse_key(key).ok()?;
-            algorithm.verify_by(&key, &list.signed, &list.signature).ok()
+        let algorithm = algorithms::find(algorithms, &list.signature_algorithm, key_algorithm);
+        let (true, Ok(algorithm)) = (self.may_sign_lists, algorithm) else {
+            return Err(RefusalReason::InvalidCrl);
         };
-        self.may_sign_lists.then(check).flatten().ok_or(RefusalReason::InvalidCrl)
+        pay(algorithm.key())?;
+        let key = algorithm.parse_key(key).map_err(|_| RefusalReason::InvalidCrl)?;
+        let verified = algorithm.verify_by(&key, &list.signed, &list.signature);
+        verified.map_err(|_| RefusalReason::InvalidCrl)
     }
 }
