@@ -93,7 +93,7 @@ pub(crate) fn check_validity(
 
 /// A certificate that may be an issuer.
 struct Candidate<'a> {
-    subject: &'a [u8],
+    fields: Certificate<'a>,
     /// Whether an anchor has its issuer's name.
     is_below_anchor: bool,
     /// The certificate, or the reason why it cannot be an issuer.
@@ -108,38 +108,36 @@ fn candidates<'a>(
     sent: &'a [CertificateDer<'_>],
 ) -> (Vec<Candidate<'a>>, RefusalReason) {
     let mut refused = RefusalReason::UnknownIssuer;
-    let mut parsed: Vec<Certificate<'a>> = Vec::with_capacity(sent.len());
+    let mut candidates: Vec<Candidate<'a>> = Vec::with_capacity(sent.len());
     for der in sent {
         if der.len() > MAX_CERTIFICATE_LENGTH {
             refused = RefusalReason::CertificateTooLarge;
-        } else if let Ok(certificate) = Certificate::parse(der) {
-            parsed.push(certificate);
+        } else if let Ok(fields) = Certificate::parse(der) {
+            candidates.push(Candidate {
+                fields,
+                is_below_anchor: !verifier.anchors_named(fields.issuer).is_empty(),
+                read: PathCertificate::of(fields),
+            });
         } else if refused == RefusalReason::UnknownIssuer {
             refused = RefusalReason::BadEncoding;
         }
     }
-    if parsed.len() > FEW {
-        keep_reachable(&mut parsed, leaf.fields.issuer);
+    if candidates.len() > FEW {
+        keep_reachable(&mut candidates, leaf.fields.issuer);
     }
-    let mut candidates: Vec<_> = parsed
-        .into_iter()
-        .map(|fields| Candidate {
-            subject: fields.subject,
-            is_below_anchor: !verifier.anchors_named(fields.issuer).is_empty(),
-            read: PathCertificate::of(fields),
-        })
-        .collect();
     keep_leading(&mut candidates);
     (candidates, refused)
 }
 
 /// Keeps the certificates whose subject is this name, or the issuer of a kept one. Of equal ones,
 /// the first is kept.
-fn keep_reachable<'a>(certificates: &mut Vec<Certificate<'a>>, name: &'a [u8]) {
+fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
     let mut by_subject: Vec<_> = certificates
         .iter()
         .enumerate()
-        .map(|(index, one)| (one.subject, one.signed, one.signature_bits().ok(), index))
+        .map(|(index, Candidate { fields, .. })| {
+            (fields.subject, fields.signed, fields.signature_bits().ok(), index)
+        })
         .collect();
     by_subject.sort_unstable();
     by_subject.dedup_by_key(|(subject, signed, signature, _)| (*subject, *signed, *signature));
@@ -154,7 +152,7 @@ fn keep_reachable<'a>(certificates: &mut Vec<Certificate<'a>>, name: &'a [u8]) {
             if std::mem::replace(kept, true) {
                 break;
             }
-            names.extend(certificates.get(index).map(|one| one.issuer));
+            names.extend(certificates.get(index).map(|one| one.fields.issuer));
         }
     }
     let mut is_kept = is_kept.into_iter();
@@ -175,7 +173,7 @@ fn keep_leading(candidates: &mut Vec<Candidate<'_>>) {
     }
     by_issuer.sort_unstable();
     let below_anchors = candidates.iter().filter(|one| one.is_below_anchor);
-    let mut names: Vec<&[u8]> = below_anchors.map(|one| one.subject).collect();
+    let mut names: Vec<&[u8]> = below_anchors.map(|one| one.fields.subject).collect();
     let mut known = BTreeSet::new();
     while let Some(name) = names.pop() {
         if !known.insert(name) {
@@ -186,7 +184,7 @@ fn keep_leading(candidates: &mut Vec<Candidate<'_>>) {
             if let Some(kept) = is_kept.get_mut(index) {
                 *kept = true;
             }
-            names.extend(candidates.get(index).map(|one| one.subject));
+            names.extend(candidates.get(index).map(|one| one.fields.subject));
         }
     }
     let mut is_kept = is_kept.into_iter();
@@ -299,7 +297,7 @@ impl<'s, 'a> Search<'s, 'a> {
         self.budget.pay(self.issuers.len())?;
         let mut found: Vec<(u8, Position)> = Vec::new();
         for (index, candidate) in self.issuers.iter().enumerate() {
-            if candidate.subject == below.fields.issuer {
+            if candidate.fields.subject == below.fields.issuer {
                 found.push((0, index.saturating_add(1)));
             }
         }

@@ -200,3 +200,64 @@ const DELTA_INDICATOR: &[u8] = &[0x55, 0x1d, 27];
 const DISTRIBUTION_POINT: &[u8] = &[0x55, 0x1d, 28];
 /// id-ce-authorityKeyIdentifier
 const AUTHORITY_KEY_IDENTIFIER: &[u8] = &[0x55, 0x1d, 35];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+        [&[tag, u8::try_from(content.len()).unwrap()], content].concat()
+    }
+
+    fn extension_of(oid: &[u8], critical: bool, value: &[u8]) -> Vec<u8> {
+        let critical: &[u8] = if critical { &[1, 1, 0xff] } else { &[] };
+        wrap(0x30, &[&wrap(6, oid), critical, &wrap(4, value)].concat())
+    }
+
+    /// RFC 5280 5.2.4, 5.2.5
+    #[test]
+    fn unsupported_lists_are_refused() {
+        let scope = |fields: &[u8]| {
+            let value = wrap(0x30, fields);
+            read_extensions(&extension_of(DISTRIBUTION_POINT, true, &value))
+        };
+        let name = wrap(0xa0, &wrap(0xa0, &wrap(0x86, b"http://a.example")));
+        assert!(scope(&[]).unwrap().names.is_empty());
+        assert_eq!(scope(&name).unwrap().names.len(), 1);
+        assert!(scope(&wrap(0x81, &[0xff])).unwrap().only_users);
+        assert!(scope(&wrap(0x82, &[0xff])).unwrap().only_authorities);
+        for unsupported in [
+            wrap(0xa0, &wrap(0xa1, &[])),
+            wrap(0xa0, &wrap(0xa0, &[])),
+            wrap(0x83, &[0, 1]),
+            wrap(0x84, &[0xff]),
+            wrap(0x85, &[0xff]),
+            [wrap(0x81, &[0xff]), wrap(0x82, &[0xff])].concat(),
+            [wrap(0x82, &[0xff]), wrap(0x81, &[0xff])].concat(),
+        ] {
+            assert!(scope(&unsupported).is_err(), "{unsupported:02x?}");
+        }
+        assert!(read_extensions(&extension_of(DELTA_INDICATOR, true, &[2, 1, 1])).is_err());
+        assert!(read_extensions(&extension_of(DELTA_INDICATOR, false, &[2, 1, 1])).is_err());
+        assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], true, &[])).is_err());
+        assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], false, &[])).is_ok());
+    }
+
+    /// RFC 5280 5.3
+    #[test]
+    fn entries_of_other_issuers_are_refused() {
+        let entry = |extensions: &[u8]| {
+            let extensions = wrap(0x30, extensions);
+            [&[2, 1, 5][..], &wrap(0x17, b"200101000000Z"), &extensions].concat()
+        };
+        assert_eq!(read_entry(&entry(&[])), Ok(&[5][..]));
+        let reason = extension_of(OF_ENTRIES[0], true, &[0x0a, 1, 1]);
+        assert_eq!(read_entry(&entry(&reason)), Ok(&[5][..]));
+        for critical in [true, false] {
+            let other = extension_of(CERTIFICATE_ISSUER, critical, &[]);
+            assert_eq!(read_entry(&entry(&other)), Err(Malformed));
+            let unknown = extension_of(&[0x55, 0x1d, 99], critical, &[]);
+            assert_eq!(read_entry(&entry(&unknown)).is_err(), critical);
+        }
+    }
+}

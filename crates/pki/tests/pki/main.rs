@@ -29,3 +29,4 @@ mod signature_cache;
 mod support;
 mod tls_server_end_point;
 mod uri_and_email_names;
+mod validation;

@@ -168,3 +168,75 @@ fn a_refusal_for_revocation_is_one_line() {
     assert_eq!(refusal.to_string(), "a certificate was revoked");
     assert_eq!(reason(Err(refusal)), RefusalReason::Revoked);
 }
+
+/// RFC 5280 4.2.1.3, 6.3.3 (f)
+#[test]
+fn an_anchor_needs_the_key_usage_to_sign_lists() {
+    for (usages, expected) in [
+        (vec![rcgen::KeyUsagePurpose::KeyCertSign], Err(RefusalReason::InvalidCrl)),
+        (vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::CrlSign], Ok(())),
+        (vec![], Ok(())),
+    ] {
+        let mut params = ca_params("Root");
+        params.key_usages = usages;
+        let shared = key(P256);
+        let own = params.self_signed(&shared).unwrap();
+        let root = Authority::self_signed(ca_params("Root"), shared).unwrap();
+        let mut roots = tercel_pki::Roots::new();
+        roots.add_der(own.der()).unwrap();
+        let verifier = ChainVerifier::builder(roots.into()).crl(&list(&root, &[], 2030)).unwrap();
+        let leaf = service().signed_by(&key(P256), &root).unwrap();
+        let verdict = verify(&verifier.build().unwrap(), &[leaf.der().clone()]);
+        assert_eq!(verdict.map(drop).map_err(|refusal| refusal.reason), expected);
+    }
+}
+
+/// RFC 5280 5.2.5, 6.3.3 (b) (2)
+#[test]
+fn a_list_covers_the_certificates_of_its_scope() {
+    use rcgen::{CrlDistributionPoint, CrlIssuingDistributionPoint, CrlScope};
+    let point = |uri: &str| CrlDistributionPoint { uris: vec![uri.to_owned()] };
+    let (here, there) = ("http://a.example/1.crl", "http://a.example/2.crl");
+    let unknown = Err(RefusalReason::UnknownRevocationStatus);
+    for (points, scope, expected) in [
+        (vec![point(here)], None, Ok(Trust::Anchor)),
+        (vec![point(there), point(here)], Some(CrlScope::UserCertsOnly), Ok(Trust::Anchor)),
+        (vec![point(there)], None, unknown),
+        (vec![], None, unknown),
+        (vec![point(here)], Some(CrlScope::CaCertsOnly), unknown),
+    ] {
+        let (pki, _) = numbered();
+        let mut leaf = service();
+        leaf.crl_distribution_points = points;
+        let distribution_point = point(here);
+        let params = CertificateRevocationListParams {
+            issuing_distribution_point: Some(CrlIssuingDistributionPoint {
+                distribution_point,
+                scope,
+            }),
+            this_update: date_time_ymd(2021, 1, 1),
+            next_update: date_time_ymd(2030, 1, 1),
+            crl_number: SerialNumber::from(1),
+            revoked_certs: vec![],
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = params.signed_by(&pki.intermediate).unwrap().der().clone();
+        assert_eq!(verified(&pki, &pki.chain(&leaf), &[list], LEAF_ONLY), expected);
+    }
+}
+
+/// A list that has the certificate decides, and otherwise one valid list is enough.
+#[test]
+fn several_lists_of_one_issuer_are_consulted() {
+    let (pki, chain) = numbered();
+    let old = |revoked: &[u64]| list(&pki.intermediate, revoked, 2022);
+    let new = |revoked: &[u64]| list(&pki.intermediate, revoked, 2030);
+    for (lists, expected) in [
+        ([old(&[]), new(&[])], Ok(Trust::Anchor)),
+        ([new(&[]), old(&[])], Ok(Trust::Anchor)),
+        ([new(&[]), new(&[LEAF])], Err(RefusalReason::Revoked)),
+        ([old(&[LEAF]), new(&[])], Err(RefusalReason::Revoked)),
+    ] {
+        assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), expected);
+    }
+}

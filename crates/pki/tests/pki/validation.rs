@@ -1,0 +1,231 @@
+//! Rules of path validation that need certificates of unusual forms, and the bounds of a path.
+//! RFC 5280 6.1
+
+use pki_types::CertificateDer;
+use rcgen::{
+    BasicConstraints, CustomExtension, GeneralSubtree, IsCa, KeyPair, NameConstraints, SigningKey,
+};
+use tercel_pki::{ChainVerifier, RefusalReason, Trust, Usage};
+
+use crate::support::der::{content, split, wrap};
+use crate::support::{
+    Authority, Chain, P256, Pki, at, ca_params, key, leaf_params, now, reason, roots, service,
+    verify,
+};
+
+/// The certificate with other fields, signed again.
+fn rebuilt(
+    certificate: &CertificateDer<'_>,
+    issuer: &KeyPair,
+    change: impl FnOnce(&mut Vec<Vec<u8>>),
+) -> CertificateDer<'static> {
+    let (signed, rest) = split(content(certificate));
+    let (algorithm, _) = split(rest);
+    let mut fields = Vec::new();
+    let mut left = content(signed);
+    while !left.is_empty() {
+        let (field, after) = split(left);
+        fields.push(field.to_vec());
+        left = after;
+    }
+    change(&mut fields);
+    let signed = wrap(0x30, &fields.concat());
+    let mut signature = issuer.sign(&signed).unwrap();
+    signature.insert(0, 0);
+    wrap(0x30, &[&signed, algorithm, &wrap(3, &signature)].concat()).into()
+}
+
+fn of_version(
+    version: u8,
+    certificate: &CertificateDer<'_>,
+    issuer: &KeyPair,
+) -> CertificateDer<'static> {
+    rebuilt(certificate, issuer, |fields| {
+        fields.retain(|field| ![0xa0, 0xa3].contains(&field[0]));
+        if version > 1 {
+            fields.insert(0, vec![0xa0, 3, 2, 1, version - 1]);
+        }
+    })
+}
+
+/// RFC 5280 4.1.2.1, 6.1.4 (k)
+#[test]
+fn a_client_may_have_a_certificate_of_an_older_version_and_an_authority_may_not() {
+    let pki = Pki::new();
+    let verifier = pki.verifier();
+    let leaf = pki.chain(&service());
+    for version in [1, 2] {
+        let old = of_version(version, &leaf[0], pki.intermediate.key());
+        let chain = [old, leaf[1].clone()];
+        verifier.verify(Usage::Client, &chain, None, None, now()).unwrap();
+        // Such a leaf has no name of a server.
+        assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::NameMismatch);
+        let chain = [leaf[0].clone(), of_version(version, &leaf[1], pki.root.key())];
+        assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::EndEntityUsedAsCa);
+    }
+    // An authority of version 1 that issued itself is an anchor, but no intermediate.
+    let old = Authority::self_signed(ca_params("Old"), key(P256)).unwrap();
+    let below = Authority::signed_by(ca_params("Old"), key(P256), &pki.root).unwrap();
+    let self_issued = of_version(1, old.der(), below.key());
+    let leaf = service().signed_by(&key(P256), &old).unwrap();
+    let chain = [leaf.der().clone(), self_issued, below.der().clone()];
+    assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::EndEntityUsedAsCa);
+    // Only version 3 has extensions.
+    let with_extensions = rebuilt(below.der(), pki.root.key(), |fields| fields[0][4] = 1);
+    let leaf = service().signed_by(&key(P256), &below).unwrap();
+    let chain = [leaf.der().clone(), with_extensions];
+    assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::UnsupportedVersion);
+}
+
+/// RFC 5280 4.1.1.2
+#[test]
+fn both_signature_algorithms_of_a_certificate_are_equal() {
+    let pki = Pki::new();
+    let chain = pki.chain(&service());
+    let mut bytes = chain[0].to_vec();
+    // The last octet of ecdsa-with-SHA256 outside of the signed bytes becomes that of SHA-384.
+    let oid = [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
+    let last = bytes.windows(8).rposition(|window| window == oid).unwrap();
+    bytes[last + 7] = 3;
+    let chain = [bytes.into(), chain[1].clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::BadEncoding);
+}
+
+fn intermediates(pki: &Pki, below: rcgen::CertificateParams, self_issued: usize) -> Chain {
+    let mut issuer = Authority::signed_by(below, key(P256), &pki.root).unwrap();
+    let mut chain = vec![issuer.der().clone()];
+    for _ in 0..self_issued {
+        // Another key of the same authority.
+        let name = ca_params("Limited");
+        issuer = Authority::signed_by(name, key(P256), &issuer).unwrap();
+        chain.insert(0, issuer.der().clone());
+    }
+    let leaf = service().signed_by(&key(P256), &issuer).unwrap();
+    chain.insert(0, leaf.der().clone());
+    chain
+}
+
+/// RFC 5280 6.1.4 (l), (m)
+#[test]
+fn self_issued_certificates_do_not_count_for_the_path_length() {
+    let pki = Pki::new();
+    let mut params = ca_params("Limited");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    for self_issued in 0..3 {
+        verify(&pki.verifier(), &intermediates(&pki, params.clone(), self_issued)).unwrap();
+    }
+    let limited = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+    let below = Authority::signed_by(ca_params("Below"), key(P256), &limited).unwrap();
+    let leaf = service().signed_by(&key(P256), &below).unwrap();
+    let chain = [leaf.der().clone(), below.der().clone(), limited.der().clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::PathTooLong);
+}
+
+/// OpenSSL and Go accept numbers beyond 127, too. RFC 5280 4.2.1.9
+#[test]
+fn a_path_length_of_300_is_no_limit_and_a_negative_one_is_malformed() {
+    let pki = Pki::new();
+    let with = |length: &[u8]| {
+        let value = wrap(0x30, &[&[1, 1, 0xff], length].concat());
+        let mut params = ca_params("Limited");
+        params.is_ca = IsCa::NoCa;
+        params.custom_extensions = vec![CustomExtension::from_oid_content(&[2, 5, 29, 19], value)];
+        verify(&pki.verifier(), &intermediates(&pki, params, 0)).map_err(|refusal| refusal.reason)
+    };
+    assert_eq!(with(&[2, 2, 1, 44]), Ok(Trust::Anchor));
+    assert_eq!(with(&[2, 1, 0xff]), Err(RefusalReason::BadEncoding));
+    assert_eq!(with(&[2, 2, 0, 5]), Err(RefusalReason::BadEncoding));
+}
+
+fn permitting(domain: &str) -> Option<NameConstraints> {
+    let permitted_subtrees = vec![GeneralSubtree::DnsName(domain.to_owned())];
+    Some(NameConstraints { permitted_subtrees, excluded_subtrees: vec![] })
+}
+
+/// Each authority of a path adds its constraints. RFC 5280 6.1.3 (b), 6.1.4 (g)
+#[test]
+fn constraints_of_all_authorities_apply_to_all_certificates_below_them() {
+    let pki = Pki::new();
+    let chain = |upper: &str, lower: &str, name_of_lower: Option<&str>| {
+        let mut params = ca_params("Upper");
+        params.name_constraints = permitting(upper);
+        let upper = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let mut params = ca_params("Lower");
+        params.name_constraints = permitting(lower);
+        params.subject_alt_names =
+            name_of_lower.map_or_else(Vec::new, |name| leaf_params(&[name]).subject_alt_names);
+        let lower = Authority::signed_by(params, key(P256), &upper).unwrap();
+        let leaf = service().signed_by(&key(P256), &lower).unwrap();
+        let chain = [leaf.der().clone(), lower.der().clone(), upper.der().clone()];
+        verify(&pki.verifier(), &chain).map_err(|refusal| refusal.reason)
+    };
+    let refused = Err(RefusalReason::NameConstraint);
+    assert_eq!(chain("example", "service.example", None), Ok(Trust::Anchor));
+    // A lower authority cannot extend what an upper one permits.
+    assert_eq!(chain("other.example", "example", None), refused);
+    assert_eq!(chain("example", "other.example", None), refused);
+    // The names of authorities are checked, but not by their own constraints.
+    assert_eq!(chain("example", "service.example", Some("ca.example")), Ok(Trust::Anchor));
+    assert_eq!(chain("service.example", "service.example", Some("ca.example")), refused);
+}
+
+/// A constrained authority may certify its own new key. RFC 5280 6.1.3 (b), 4.2.1.10
+#[test]
+fn constraints_do_not_apply_to_self_issued_authorities() {
+    let pki = Pki::new();
+    let mut params = ca_params("Limited");
+    let excluded = wrap(0xa1, &wrap(0x30, &wrap(0xa4, &rcgen_name(&params))));
+    params.custom_extensions =
+        vec![CustomExtension::from_oid_content(&[2, 5, 29, 30], wrap(0x30, &excluded))];
+    verify(&pki.verifier(), &intermediates(&pki, params.clone(), 1)).unwrap();
+    // A leaf of this name is refused, also if it is self-issued.
+    let limited = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+    let mut leaf = service();
+    leaf.distinguished_name = ca_params("Limited").distinguished_name;
+    let leaf = leaf.signed_by(&key(P256), &limited).unwrap();
+    let chain = [leaf.der().clone(), limited.der().clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::NameConstraint);
+}
+
+/// The subject of these parameters as DER.
+fn rcgen_name(params: &rcgen::CertificateParams) -> Vec<u8> {
+    let certificate = params.self_signed(&key(P256)).unwrap();
+    tercel_pki::issuer(certificate.der()).unwrap()
+}
+
+/// Each certificate of a path is valid now, and the best path is found. RFC 5280 6.1.3 (a) (2)
+#[test]
+fn a_valid_issuer_is_preferred_to_an_expired_one() {
+    let pki = Pki::new();
+    let shared = key(P256);
+    let mut old = ca_params("Renewed");
+    old.not_after = rcgen::date_time_ymd(2025, 1, 1);
+    let old = old.signed_by(&shared, &pki.root).unwrap();
+    let new = Authority::signed_by(ca_params("Renewed"), shared, &pki.root).unwrap();
+    let leaf = service().signed_by(&key(P256), &new).unwrap();
+    let whole = [leaf.der().clone(), old.der().clone(), new.der().clone()];
+    verify(&pki.verifier(), &whole).unwrap();
+    let refused = reason(verify(&pki.verifier(), &whole[..2]));
+    assert_eq!(refused, RefusalReason::Expired { not_after: at(1_735_689_600) });
+}
+
+/// The refusal names what the best path lacks: a path to an anchor counts more than a wrong
+/// signature.
+#[test]
+fn the_reason_is_that_of_the_nearest_path() {
+    let pki = Pki::new();
+    let mut chain = pki.chain(&leaf_params(&["a.example"]));
+    // Another authority of the same name, whose key did not sign the leaf.
+    let other = Authority::signed_by(ca_params("Intermediate"), key(P256), &pki.root).unwrap();
+    chain.insert(1, other.der().clone());
+    let mut limited = ca_params("Root");
+    limited.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let root = limited.self_signed(pki.root.key()).unwrap();
+    let mut trusted = tercel_pki::Roots::new();
+    trusted.add_der(root.der()).unwrap();
+    let verifier = ChainVerifier::builder(trusted.into()).build().unwrap();
+    let refused = verifier.verify(Usage::Server, &chain, None, None, now());
+    assert_eq!(reason(refused), RefusalReason::NotForThisUsage);
+    let verifier = ChainVerifier::builder(roots(&[&pki.root])).build().unwrap();
+    verifier.verify(Usage::Server, &chain, None, None, now()).unwrap();
+}
