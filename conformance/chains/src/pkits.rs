@@ -1,7 +1,7 @@
 //! NIST's Public Key Interoperability Test Suite (PKITS), by the sections of its document.
 //!
 //! The names of the files state the section and the expected result. Tests whose result depends on
-//! settings for policies, which this verifier does not process, are not judged.
+//! settings for policies, which this verifier does not have, are not judged.
 
 use std::fs;
 use std::path::Path;

@@ -1110,8 +1110,8 @@ typedef uint64_t tercel_rejection;
 // A path is longer than path building supports.
 #define TERCEL_REFUSED_PATH_TOO_DEEP (TERCEL_CLASS_REFUSED | 47)
 
-// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for the
-// whole chain.
+// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for
+// the whole chain.
 #define TERCEL_REFUSED_POLICY_NOT_SATISFIED (TERCEL_CLASS_REFUSED | 48)
 
 // A failure without a code of its own.

@@ -1,7 +1,8 @@
 //! The restrictions of a trust anchor, which a certificate in a store states like any other
 //! authority's certificate.
 //!
-//! They are read when the anchor is loaded, and checked for each path that leads to it. RFC 5280 6.2
+//! They are read when the anchor is loaded, and checked for each path that leads to it. RFC 5280
+//! 6.2
 
 use std::fmt;
 use std::time::Duration;
@@ -68,7 +69,8 @@ impl AnchorLimits {
         Ok(Ok(Self { validity, purposes, path_length, may_not_sign_lists }))
     }
 
-    /// Whether a path of this use may end at the anchor. Without `now`, the validity is not checked.
+    /// Whether a path of this use may end at the anchor. Without `now`, the validity is not
+    /// checked.
     pub(crate) fn check(&self, usage: Usage, now: Option<UnixTime>) -> Result<(), RefusalReason> {
         if let (Some((not_before, not_after)), Some(now)) = (self.validity, now) {
             if now < not_before {

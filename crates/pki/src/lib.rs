@@ -1,10 +1,10 @@
 //! X.509 certificates for Tercel: chains, names, trust anchors, revocation.
 //!
-//! This crate builds and validates paths (RFC 5280 6); `tercel-crypto` verifies signatures. Leaves of
-//! private services can be pinned, the work that a hostile chain can cause is bounded, and a refusal
-//! has a precise reason. It handles no TLS messages, sends no alerts
-//! (each [`RefusalReason`] names its alert, which the `tercel` crate sends), and uses no sockets
-//! and no clock.
+//! This crate builds and validates paths (RFC 5280 6); `tercel-crypto` verifies signatures. Leaves
+//! of private services can be pinned, the work that a hostile chain can cause is bounded, and a
+//! refusal has a precise reason. It handles no TLS messages, sends no alerts (each
+//! [`RefusalReason`] names its alert, which the `tercel` crate sends), and uses no sockets and no
+//! clock.
 //!
 //! # Map
 //!

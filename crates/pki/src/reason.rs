@@ -110,8 +110,8 @@ pub enum RefusalReason {
     /// The path below a CA certificate is longer than its path length constraint. Alert:
     /// `bad_certificate`.
     PathTooLong,
-    /// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for
-    /// the whole chain, or a policy is mapped in a prohibited way. Alert: `bad_certificate`.
+    /// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid
+    /// for the whole chain, or a policy is mapped in a prohibited way. Alert: `bad_certificate`.
     PolicyNotSatisfied,
     /// The chain exceeds the limits on path building: it has too many possible paths. Alert:
     /// `bad_certificate`.

@@ -336,8 +336,8 @@ pub const TERCEL_REFUSED_CERTIFICATE_TOO_LARGE: Status = TERCEL_CLASS_REFUSED | 
 pub const TERCEL_REFUSED_UNSUPPORTED_NAME_CONSTRAINT: Status = TERCEL_CLASS_REFUSED | 0x2e;
 /// A path is longer than path building supports.
 pub const TERCEL_REFUSED_PATH_TOO_DEEP: Status = TERCEL_CLASS_REFUSED | 0x2f;
-/// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for the
-/// whole chain.
+/// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid for
+/// the whole chain.
 pub const TERCEL_REFUSED_POLICY_NOT_SATISFIED: Status = TERCEL_CLASS_REFUSED | 0x30;
 
 // InternalError

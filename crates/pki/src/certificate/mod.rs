@@ -217,7 +217,8 @@ impl<'a> Certificate<'a> {
         let signature = outer.expect(der::BIT_STRING)?;
         outer.finish()?;
 
-        // RFC 5280 4.1.2.1: the number is one less than the version, and the default is not encoded.
+        // RFC 5280 4.1.2.1: the number is one less than the version, and the default is not
+        // encoded.
         let version = match fields.optional(der::context_constructed(0))? {
             None => 1,
             Some(version) => match der::single(version, der::INTEGER)? {

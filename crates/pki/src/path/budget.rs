@@ -34,8 +34,8 @@ impl Budget {
     }
 }
 
-/// What signatures may cost in one search, those of revocation lists included, in signatures by P-256
-/// keys. A path of 32 intermediates with RSA keys is within the limit.
+/// What signatures may cost in one search, those of revocation lists included, in signatures by
+/// P-256 keys. A path of 32 intermediates with RSA keys is within the limit.
 const MOST_SIGNATURES: u32 = 96;
 
 /// The maximum number of comparisons in one search.

@@ -1,30 +1,92 @@
 //! The search for a path from a leaf to a trust anchor, and its validation. RFC 5280 6, RFC 4158
 //!
-//! Each certificate is parsed once. Those that, by names, lie on no way from the leaf to an anchor
+//! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors first, then the certificates of the issuer's name in the order of [`Search::issuers`]
-//! (RFC 4158 3.5). An issuer is followed if it may certify and if its key made the signature. A path
-//! that reaches an anchor is validated as a whole ([`Search::validate`]); if it is refused, the
-//! search goes on.
+//! the anchors first, then the certificates of the issuer's name in the order of
+//! [`Search::issuers`] (RFC 4158 3.5). An issuer is followed if it may certify and if its key made
+//! the signature. A path that reaches an anchor is validated as a whole ([`Search::validate`]); if
+//! it is refused, the search continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
 //! [`budget::Budget`].
 
+mod anchor_keys;
 mod budget;
 mod name_constraints;
 mod policies;
+mod signature_cache;
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
-use crate::algorithms;
+use crate::algorithms::{self, CertificateAlgorithm};
 use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
 use crate::reason::RefusalReason;
 use crate::refusal::MAX_CERTIFICATE_LENGTH;
-use crate::verifier::{ChainVerifier, Digest};
+use crate::revocation::{Revocation, Signer};
+use crate::roots::Roots;
+use anchor_keys::AnchorKeys;
 use budget::Budget;
 use name_constraints::NameConstraints;
+use signature_cache::{Digest, SignatureCache};
+
+/// What is trusted, and how signatures are verified.
+pub(crate) struct Trusted {
+    pub(crate) roots: Arc<Roots>,
+    /// The indices of the roots' anchors, sorted by name.
+    anchors_by_name: Vec<usize>,
+    anchor_keys: AnchorKeys,
+    pub(crate) check_anchor_validity: bool,
+    pub(crate) algorithms: Vec<&'static CertificateAlgorithm>,
+    signature_cache: Option<SignatureCache>,
+    pub(crate) revocation: Revocation,
+}
+
+impl Trusted {
+    pub(crate) fn new(
+        roots: Arc<Roots>,
+        check_anchor_validity: bool,
+        algorithms: Vec<&'static CertificateAlgorithm>,
+        cache_signatures: bool,
+        revocation: Revocation,
+    ) -> Self {
+        let anchors = roots.anchors();
+        let mut anchors_by_name: Vec<usize> = (0..anchors.len()).collect();
+        // Stable: anchors with one name stay in order.
+        anchors_by_name.sort_by_key(|index| anchors.get(*index).map(|anchor| &*anchor.subject));
+        Self {
+            anchors_by_name,
+            anchor_keys: AnchorKeys::default(),
+            check_anchor_validity,
+            algorithms,
+            signature_cache: cache_signatures.then(SignatureCache::new).flatten(),
+            revocation,
+            roots,
+        }
+    }
+
+    /// Stores the signatures of a path that was accepted.
+    pub(crate) fn remember(&self, path: &Path<'_>) {
+        if let Some(cache) = &self.signature_cache {
+            path.verified.iter().for_each(|digest| cache.insert(digest));
+        }
+    }
+
+    /// The indices of the anchors with this name (the content of its SEQUENCE).
+    pub(crate) fn anchors_named(&self, name: &[u8]) -> &[usize] {
+        let order = |index: &usize| {
+            let anchor = self.roots.anchors().get(*index);
+            anchor.map_or(Ordering::Less, |anchor| anchor.subject.as_ref().cmp(name))
+        };
+        let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
+        let rest = self.anchors_by_name.get(from..).unwrap_or_default();
+        let count = rest.iter().take_while(|index| order(index) == Ordering::Equal).count();
+        rest.get(..count).unwrap_or_default()
+    }
+}
 
 /// A validated path.
 #[derive(Debug)]
@@ -33,12 +95,12 @@ pub(crate) struct Path<'a> {
     /// SEQUENCE) of the leaf's issuer.
     pub(crate) issuer: (&'a [u8], &'a [u8]),
     /// The digests of the path's signatures that were not in the cache.
-    pub(crate) verified: Vec<Digest>,
+    verified: Vec<Digest>,
 }
 
 /// Finds a path and validates it. The error is the reason of the best candidate path.
 pub(crate) fn find<'a>(
-    verifier: &'a ChainVerifier,
+    trusted: &'a Trusted,
     usage: Usage,
     leaf: &PathCertificate<'a>,
     sent: &'a [CertificateDer<'_>],
@@ -53,10 +115,10 @@ pub(crate) fn find<'a>(
     if !leaf.purposes.name(usage) {
         return Err(RefusalReason::NotForThisUsage);
     }
-    let (issuers, refused) = candidates(verifier, leaf, sent);
+    let (issuers, refused) = candidates(trusted, leaf, sent);
     let issuers = &issuers;
     let mut search = Search {
-        verifier,
+        trusted,
         usage,
         now,
         leaf,
@@ -103,7 +165,7 @@ struct Candidate<'a> {
 /// The sent certificates that lie, by names, on a way from the leaf to an anchor, and the reason to
 /// refuse the chain if there is no such way.
 fn candidates<'a>(
-    verifier: &ChainVerifier,
+    trusted: &Trusted,
     leaf: &PathCertificate<'a>,
     sent: &'a [CertificateDer<'_>],
 ) -> (Vec<Candidate<'a>>, RefusalReason) {
@@ -115,7 +177,7 @@ fn candidates<'a>(
         } else if let Ok(fields) = Certificate::parse(der) {
             candidates.push(Candidate {
                 fields,
-                is_below_anchor: !verifier.anchors_named(fields.issuer).is_empty(),
+                is_below_anchor: !trusted.anchors_named(fields.issuer).is_empty(),
                 read: PathCertificate::of(fields),
             });
         } else if refused == RefusalReason::UnknownIssuer {
@@ -129,8 +191,8 @@ fn candidates<'a>(
     (candidates, refused)
 }
 
-/// Keeps the certificates whose subject is this name, or the issuer of a kept one. Of equal ones,
-/// the first is kept.
+/// Keeps the certificates whose subject is this name, or the issuer of a kept one. The first
+/// of equal ones is kept.
 fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
     let mut by_subject: Vec<_> = certificates
         .iter()
@@ -159,8 +221,8 @@ fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
     certificates.retain(|_| is_kept.next().unwrap_or(false));
 }
 
-/// Keeps the certificates whose issuer is an anchor, or a kept certificate. A certificate that cannot
-/// be an issuer leads nowhere, but its reason is kept.
+/// Keeps the certificates whose issuer is an anchor, or a kept certificate. A certificate that
+/// cannot be an issuer leads nowhere, but its reason is kept.
 fn keep_leading(candidates: &mut Vec<Candidate<'_>>) {
     if candidates.iter().all(|one| one.is_below_anchor) {
         return;
@@ -229,7 +291,7 @@ struct Signature<'a> {
 }
 
 struct Search<'s, 'a> {
-    verifier: &'a ChainVerifier,
+    trusted: &'a Trusted,
     usage: Usage,
     now: UnixTime,
     leaf: &'s PathCertificate<'a>,
@@ -246,7 +308,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let Some(&last) = path.last() else { return Ok(None) };
         let Some(below) = self.certificate(last) else { return Ok(None) };
         let name = below.fields.issuer;
-        for &anchor in self.verifier.anchors_named(name) {
+        for &anchor in self.trusted.anchors_named(name) {
             self.budget.pay(1)?;
             if let Err(reason) = self.check_signature(last, Issuer::Anchor(anchor)) {
                 self.refuse(Nearness::NotSigned, reason)?;
@@ -291,8 +353,8 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// The candidates with the name of this certificate's issuer, the best first: its key identifier
-    /// fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
+    /// The candidates with the name of this certificate's issuer, the best first: its key
+    /// identifier fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
     fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Vec<Position>, RefusalReason> {
         self.budget.pay(self.issuers.len())?;
         let mut found: Vec<(u8, Position)> = Vec::new();
@@ -332,8 +394,8 @@ impl<'s, 'a> Search<'s, 'a> {
         own.is_some() && path.iter().any(|position| fields(*position) == own)
     }
 
-    /// Checks what does not depend on the path: whether a certificate may issue others now, for this
-    /// usage.
+    /// Checks what does not depend on the path: whether a certificate may issue others now, for
+    /// this usage.
     fn check_issuer(&self, position: Position) -> Result<(), RefusalReason> {
         let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
         let issuer = candidate.ok_or(RefusalReason::UnknownIssuer)?.read.as_ref();
@@ -384,7 +446,7 @@ impl<'s, 'a> Search<'s, 'a> {
     fn key(&self, of: Issuer) -> Result<Key<'a>, RefusalReason> {
         match of {
             Issuer::Anchor(index) => {
-                let key = &anchor(self.verifier, index)?.subject_public_key_info;
+                let key = &anchor(self.trusted, index)?.subject_public_key_info;
                 read_key(key).map_err(|_| RefusalReason::InvalidKey)
             }
             Issuer::Sent(position) => {
@@ -401,12 +463,12 @@ impl<'s, 'a> Search<'s, 'a> {
         by: Issuer,
         (key_algorithm, key): Key<'a>,
     ) -> Result<Option<Digest>, RefusalReason> {
-        let verifier = self.verifier;
+        let trusted = self.trusted;
         let Certificate { signature_algorithm, signed, .. } = below.fields;
-        let algorithm = algorithms::find(&verifier.algorithms, signature_algorithm, key_algorithm)?;
+        let algorithm = algorithms::find(&trusted.algorithms, signature_algorithm, key_algorithm)?;
         // The message is hashed in any case, and a key is compared with those of other signatures.
         self.budget.pay(signed.len() / 64)?;
-        let cache = verifier.signature_cache.as_ref();
+        let cache = trusted.signature_cache.as_ref();
         let digest = cache.map(|cache| {
             cache.digest([key_algorithm, key, signature_algorithm, signed, below.signature])
         });
@@ -418,7 +480,7 @@ impl<'s, 'a> Search<'s, 'a> {
         self.budget.pay_signature(algorithm.key())?;
         let verified = match by {
             Issuer::Anchor(index) => {
-                let key = verifier.anchor_keys.key(verifier.roots.anchors(), index, algorithm, key);
+                let key = trusted.anchor_keys.key(trusted.roots.anchors(), index, algorithm, key);
                 let key = key.ok_or(RefusalReason::InvalidKey)?;
                 algorithm.verify_by(key, signed, below.signature)
             }
@@ -434,9 +496,9 @@ impl<'s, 'a> Search<'s, 'a> {
     /// Validates a path whose signatures are valid, from the anchor down. RFC 5280 6.1
     fn validate(&mut self, path: &[Position], anchor_index: usize) -> Result<(), RefusalReason> {
         self.budget.pay(path.len())?;
-        let verifier = self.verifier;
-        let limits = verifier.roots.limits(anchor_index);
-        limits.check(self.usage, verifier.check_anchor_validity.then_some(self.now))?;
+        let trusted = self.trusted;
+        let limits = trusted.roots.limits(anchor_index);
+        limits.check(self.usage, trusted.check_anchor_validity.then_some(self.now))?;
         let certificates: Vec<&PathCertificate<'a>> =
             path.iter().filter_map(|position| self.certificate(*position)).collect();
         let Some((leaf, issuers)) = certificates.split_first() else {
@@ -457,7 +519,7 @@ impl<'s, 'a> Search<'s, 'a> {
         }
 
         // RFC 5280 6.1.3 (b), (c), 6.1.4 (g), 6.2
-        let of_anchor = anchor(verifier, anchor_index)?.name_constraints.as_deref();
+        let of_anchor = anchor(trusted, anchor_index)?.name_constraints.as_deref();
         if let Some(constraints) = of_anchor {
             self.check_names(constraints, leaf, issuers)?;
         }
@@ -498,7 +560,7 @@ impl<'s, 'a> Search<'s, 'a> {
         path: &[&PathCertificate<'a>],
         anchor_index: usize,
     ) -> Result<(), RefusalReason> {
-        let revocation = &self.verifier.revocation;
+        let revocation = &self.trusted.revocation;
         if revocation.is_empty() {
             return Ok(());
         }
@@ -507,12 +569,12 @@ impl<'s, 'a> Search<'s, 'a> {
             let (key, may_sign_lists) = match path.get(index.saturating_add(1)) {
                 Some(issuer) => ((issuer.key_algorithm, issuer.key), issuer.may_sign_lists()),
                 None => {
-                    let limits = self.verifier.roots.limits(anchor_index);
+                    let limits = self.trusted.roots.limits(anchor_index);
                     (self.key(Issuer::Anchor(anchor_index))?, limits.may_sign_lists())
                 }
             };
-            let by = crate::revocation::Signer { key, may_sign_lists };
-            let algorithms = &self.verifier.algorithms;
+            let by = Signer { key, may_sign_lists };
+            let algorithms = &self.trusted.algorithms;
             let mut pay = |kind| self.budget.pay_signature(kind);
             revocation.check(certificate, &by, algorithms, self.now, &mut pay)?;
         }
@@ -533,7 +595,7 @@ impl<'s, 'a> Search<'s, 'a> {
             verified.extend(signature.and_then(|one| one.digest));
         }
         let sent = path.get(1).and_then(|position| self.certificate(*position));
-        let issuer = match (sent, self.verifier.roots.anchors().get(anchor_index)) {
+        let issuer = match (sent, self.trusted.roots.anchors().get(anchor_index)) {
             (Some(issuer), _) => {
                 let key = issuer.fields.subject_public_key_info;
                 let key = crate::der::single(key, crate::der::SEQUENCE).unwrap_or_default();
@@ -546,8 +608,8 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 }
 
-fn anchor(verifier: &ChainVerifier, index: usize) -> Result<&TrustAnchor<'static>, RefusalReason> {
-    verifier.roots.anchors().get(index).ok_or(RefusalReason::Other)
+fn anchor(trusted: &Trusted, index: usize) -> Result<&TrustAnchor<'static>, RefusalReason> {
+    trusted.roots.anchors().get(index).ok_or(RefusalReason::Other)
 }
 
 /// The maximum number of intermediates in a path. Hierarchies have up to five or so.

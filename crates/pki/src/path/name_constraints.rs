@@ -1,8 +1,8 @@
 //! Name constraints of authorities. RFC 5280 4.2.1.10, 6.1.3 (b), (c), 6.1.4 (g)
 //!
 //! Each constrained authority is held against each certificate below it, which is the same as the
-//! intersections and unions of RFC 5280. A name is refused if it cannot be compared with a base of its
-//! form, or if such a base is no name. A base that is no name has no effect on other forms.
+//! intersections and unions of RFC 5280. A name is refused if it cannot be compared with a base of
+//! its form, or if such a base is no name. A base that is no name has no effect on other forms.
 
 use std::net::IpAddr;
 
@@ -49,8 +49,8 @@ enum Mailboxes<'a> {
     All(Host<'a>),
 }
 
-/// A base of URIs and of hosts in mailboxes: one host, or all below a domain if the base has a first
-/// dot.
+/// A base of URIs and of hosts in mailboxes: one host, or all below a domain if the base has a
+/// first dot.
 #[derive(Debug)]
 enum Host<'a> {
     Is(&'a [u8]),

@@ -13,8 +13,8 @@ use crate::certificate::{PathCertificate, unsigned};
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 
-/// Whether the certificates of a path, of the leaf and of its issuers, need this check: they contain
-/// rules, or critical policies, which must not be malformed.
+/// Whether the certificates of a path, of the leaf and of its issuers, need this check: they
+/// contain rules, or critical policies, which must not be malformed.
 pub(super) fn apply_to(certificate: &PathCertificate<'_>) -> bool {
     let extensions = &certificate.extensions;
     extensions.has_critical_policies

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, CertificateRevocationListDer, SignatureVerificationAlgorithm};
 
 use super::ChainVerifier;
-use super::anchor_keys::AnchorKeys;
-use super::signature_cache::SignatureCache;
 use crate::algorithms::CertificateAlgorithm;
 use crate::ocsp::OcspPolicy;
+use crate::path::Trusted;
 use crate::revocation::{Revocation, RevocationPolicy, UnreadableCrl};
 use crate::roots::Roots;
 
@@ -126,22 +125,14 @@ impl ChainVerifierBuilder {
         if !can_build_paths && self.pins.is_empty() && !self.roots.has_leaves() {
             return Err(NoTrustConfigured);
         }
-        let anchors = self.roots.anchors();
-        let subject = |index: &usize| anchors.get(*index).map(|anchor| &*anchor.subject);
-        let mut anchors_by_name: Vec<usize> = (0..anchors.len()).collect();
-        // Stable: anchors with one name stay in order.
-        anchors_by_name.sort_by_key(subject);
-        Ok(ChainVerifier {
-            roots: self.roots,
-            pins: self.pins,
-            revocation: self.revocation,
-            ocsp: self.ocsp,
-            algorithms: self.algorithms,
-            anchors_by_name,
-            signature_cache: self.cache_signatures.then(SignatureCache::new).flatten(),
-            anchor_keys: AnchorKeys::default(),
-            check_anchor_validity: self.check_anchor_validity,
-        })
+        let trusted = Trusted::new(
+            self.roots,
+            self.check_anchor_validity,
+            self.algorithms,
+            self.cache_signatures,
+            self.revocation,
+        );
+        Ok(ChainVerifier { trusted, pins: self.pins, ocsp: self.ocsp })
     }
 }
 

@@ -1,35 +1,27 @@
 //! Verification of a chain for a use, a name and a time.
 //!
-//! The verifier recognises a pinned leaf, or searches for a path ([`crate::path`]). It reads no clock,
-//! opens no file and handles no TLS. See [`crate::refusal`] for the result of a failure.
+//! The verifier recognises a pinned leaf, or searches for a path ([`crate::path`]). It reads no
+//! clock, opens no file and handles no TLS. See [`crate::refusal`] for the result of a failure.
 
-mod anchor_keys;
 mod builder;
 mod path_end;
-mod signature_cache;
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{KeyKind, PartsHash, SignatureAlgorithm};
 
-use crate::algorithms::CertificateAlgorithm;
 use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding};
 use crate::der;
 use crate::ocsp::{self, Issuer, OcspPolicy};
-use crate::path::{self, Path};
+use crate::path::{self, Path, Trusted};
 use crate::reason::RefusalReason;
 use crate::refusal::{MAX_CERTIFICATE_LENGTH, Refusal};
-use crate::revocation::Revocation;
 use crate::roots::Roots;
 use crate::server_name::ServerName;
 
-use anchor_keys::AnchorKeys;
 pub use builder::{ChainVerifierBuilder, NoTrustConfigured};
-pub(crate) use signature_cache::Digest;
-use signature_cache::SignatureCache;
 
 /// The basis of trust in an accepted chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,25 +67,18 @@ impl fmt::Debug for Staple<'_> {
 /// # Ok(()) }
 /// ```
 pub struct ChainVerifier {
-    pub(crate) roots: Arc<Roots>,
-    /// The indices of the roots' anchors, sorted by name.
-    anchors_by_name: Vec<usize>,
+    pub(crate) trusted: Trusted,
     pins: Vec<CertificateDer<'static>>,
-    pub(crate) revocation: Revocation,
     ocsp: OcspPolicy,
-    pub(crate) algorithms: Vec<&'static CertificateAlgorithm>,
-    pub(crate) signature_cache: Option<SignatureCache>,
-    pub(crate) anchor_keys: AnchorKeys,
-    pub(crate) check_anchor_validity: bool,
 }
 
 /// Omits certificates and lists.
 impl fmt::Debug for ChainVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ChainVerifier")
-            .field("roots", &self.roots)
+            .field("roots", &self.trusted.roots)
             .field("pins", &self.pins.len())
-            .field("revocation", &self.revocation)
+            .field("revocation", &self.trusted.revocation)
             .field("ocsp", &self.ocsp)
             .finish_non_exhaustive()
     }
@@ -128,7 +113,7 @@ impl ChainVerifier {
             | RefusalReason::BadSignature
             | RefusalReason::UnsupportedKey = reason
             {
-                refusal.chain_end = path_end::find(chain, self.roots.anchors());
+                refusal.chain_end = path_end::find(chain, self.trusted.roots.anchors());
             }
             refusal
         })
@@ -137,7 +122,7 @@ impl ChainVerifier {
     /// The trust anchors.
     #[must_use]
     pub fn roots(&self) -> &Arc<Roots> {
-        &self.roots
+        &self.trusted.roots
     }
 
     /// A digest of all settings that decide which chains are accepted: the roots, the pins, the
@@ -146,14 +131,15 @@ impl ChainVerifier {
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = PartsHash::new();
         let mut add = |part: &[u8]| hash.add(part);
-        add(&self.roots.fingerprint());
-        let policies = (self.ocsp, self.revocation.policy, self.check_anchor_validity);
+        add(&self.trusted.roots.fingerprint());
+        let policies =
+            (self.ocsp, self.trusted.revocation.policy, self.trusted.check_anchor_validity);
         add(format!("{policies:?}").as_bytes());
         add(&self.pins.len().to_be_bytes());
         self.pins.iter().for_each(|pin| add(pin));
-        add(&self.revocation.digests().len().to_be_bytes());
-        self.revocation.digests().iter().for_each(|list| add(list));
-        for algorithm in &self.algorithms {
+        add(&self.trusted.revocation.digests().len().to_be_bytes());
+        self.trusted.revocation.digests().iter().for_each(|list| add(list));
+        for algorithm in &self.trusted.algorithms {
             add(&algorithm.public_key_alg_id());
             add(&algorithm.signature_alg_id());
         }
@@ -164,7 +150,7 @@ impl ChainVerifier {
     #[must_use]
     pub fn signature_algorithms(&self) -> Vec<(KeyKind, SignatureAlgorithm)> {
         let mut pairs = Vec::new();
-        for algorithm in &self.algorithms {
+        for algorithm in &self.trusted.algorithms {
             let pair = (algorithm.key(), algorithm.algorithm());
             if !pairs.contains(&pair) {
                 pairs.push(pair);
@@ -193,7 +179,7 @@ impl ChainVerifier {
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(&parsed, now)?;
             None
-        } else if self.roots.is_pinned(leaf_der) {
+        } else if self.trusted.roots.is_pinned(leaf_der) {
             check_validity(&parsed, now)?;
             if !parsed.key_purposes().map_err(bad_encoding)?.allow(usage) {
                 return Err(RefusalReason::NotForThisUsage);
@@ -205,7 +191,7 @@ impl ChainVerifier {
             None
         } else {
             let leaf = PathCertificate::of(parsed)?;
-            let path = path::find(self, usage, &leaf, intermediates, now);
+            let path = path::find(&self.trusted, usage, &leaf, intermediates, now);
             Some(path.map_err(|reason| self.refine_reason(reason, &parsed))?)
         };
         if let Some(name) = name {
@@ -215,22 +201,8 @@ impl ChainVerifier {
         // authority.
         let Some(path) = path else { return Ok(Trust::Pin) };
         self.check_status(&path, &parsed, ocsp, now)?;
-        if let Some(cache) = &self.signature_cache {
-            path.verified.iter().for_each(|digest| cache.insert(digest));
-        }
+        self.trusted.remember(&path);
         Ok(Trust::Anchor)
-    }
-
-    /// The indices of the anchors with this name (the content of its SEQUENCE).
-    pub(crate) fn anchors_named(&self, name: &[u8]) -> &[usize] {
-        let order = |index: &usize| {
-            let anchor = self.roots.anchors().get(*index);
-            anchor.map_or(Ordering::Less, |anchor| anchor.subject.as_ref().cmp(name))
-        };
-        let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
-        let rest = self.anchors_by_name.get(from..).unwrap_or_default();
-        let count = rest.iter().take_while(|index| order(index) == Ordering::Equal).count();
-        rest.get(..count).unwrap_or_default()
     }
 
     /// Checks the stapled response against the policy and the leaf's must-staple extension. The
@@ -249,7 +221,7 @@ impl ChainVerifier {
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
-                ocsp::check(response, leaf, &Issuer::of(path), &self.algorithms, now)
+                ocsp::check(response, leaf, &Issuer::of(path), &self.trusted.algorithms, now)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),
@@ -274,8 +246,8 @@ impl ChainVerifier {
     /// Whether the leaf has the name and the key of a trust anchor.
     fn is_anchor(&self, leaf: &Certificate<'_>) -> bool {
         let key = der::single(leaf.subject_public_key_info, der::SEQUENCE).ok();
-        let anchors = self.roots.anchors();
-        let mut named = self.anchors_named(leaf.subject).iter();
+        let anchors = self.trusted.roots.anchors();
+        let mut named = self.trusted.anchors_named(leaf.subject).iter();
         named.any(|index| anchors.get(*index).map(|one| &*one.subject_public_key_info) == key)
     }
 }

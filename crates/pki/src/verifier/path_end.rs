@@ -61,7 +61,8 @@ impl<'a> AnchorsByName<'a> {
     }
 }
 
-/// Whether this key (`SubjectPublicKeyInfo`, its content) has signed the certificate. RFC 5280 4.1.1
+/// Whether this key (`SubjectPublicKeyInfo`, its content) has signed the certificate. RFC 5280
+/// 4.1.1
 fn has_signed(key: &[u8], certificate: &Certificate<'_>) -> bool {
     let signed = || {
         let (key_algorithm, key) = read_key(key).ok()?;

@@ -148,8 +148,8 @@ fn many_certificates_of_one_authority_are_accepted() {
     verify(&pki.verifier(), &chain).unwrap();
 }
 
-/// The number of signatures is limited. Of many issuers, the one with the right key identifier and
-/// the one below an anchor are tried first. RFC 4158 3.5
+/// The number of signatures is limited. The issuer with the right key identifier, and then the one
+/// below an anchor, is tried first. RFC 4158 3.5
 #[test]
 fn of_many_issuers_the_best_is_tried_first() {
     let pki = Pki::new();

@@ -1,5 +1,5 @@
-//! Certificate chains that are made to cost time. The budget of a search in `tercel::pki` has to keep
-//! the work small for every shape of a chain.
+//! Certificate chains that are made to cost time. The budget of a search in `tercel::pki` has to
+//! keep the work small for every shape of a chain.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, GeneralSubtree, IsCa, KeyPair,
@@ -194,8 +194,8 @@ fn with_keys(
     (0..count).map(certificate).collect()
 }
 
-/// Authorities that have certified each other. All signatures are valid, except that of the one that
-/// names the root as its issuer.
+/// Authorities that have certified each other. All signatures are valid, except that of the one
+/// that names the root as its issuer.
 fn mesh(count: usize, root: &Authority) -> Chain {
     let keys: Vec<_> = std::iter::repeat_with(key).take(count).collect();
     let name = |index: usize| authority(&format!("Mesh {index}"));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use tercel_crypto::{Hash, HashAlgorithm, fill_random};
 
 /// A cache of verified signatures. Lookups take no lock and do not write to shared memory.
-pub(crate) struct SignatureCache {
+pub(super) struct SignatureCache {
     /// A random prefix, so that an attacker cannot compute the set in which a signature is stored.
     prefix: [u8; 32],
     /// 32 KiB, allocated when the first signature is stored.
@@ -35,7 +35,7 @@ impl SignatureCache {
     /// The digest of a signature in this cache: of the key's algorithm, the key, the signature's
     /// algorithm, the signed message and the signature. Each is preceded by its length, so the
     /// encoding is unambiguous.
-    pub(crate) fn digest(&self, parts: [&[u8]; 5]) -> Digest {
+    pub(super) fn digest(&self, parts: [&[u8]; 5]) -> Digest {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
         hash.update(&self.prefix);
         for part in parts {
@@ -47,7 +47,7 @@ impl SignatureCache {
         core::array::from_fn(|_| words.next().and_then(Result::ok).unwrap_or_default())
     }
 
-    pub(crate) fn contains(&self, digest: &Digest) -> bool {
+    pub(super) fn contains(&self, digest: &Digest) -> bool {
         self.set(digest).is_some_and(|set| set.iter().any(|entry| entry.is(digest)))
     }
 
@@ -84,7 +84,7 @@ impl fmt::Debug for SignatureCache {
 }
 
 /// The digest of a signature.
-pub(crate) type Digest = [u64; 4];
+pub(super) type Digest = [u64; 4];
 
 /// The value of an empty entry. A digest has this value with negligible probability.
 const FREE: Digest = [0; 4];

@@ -15,7 +15,7 @@ use crate::algorithms::CertificateAlgorithm;
 /// A slot for the parsed key of each anchor, filled when the key is first used. A slot has `None`
 /// if the key cannot be parsed.
 #[derive(Default)]
-pub(crate) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
+pub(super) struct AnchorKeys(OnceLock<Box<[KeySlot]>>);
 
 type KeySlot = OnceLock<Option<PublicKey>>;
 
@@ -28,7 +28,7 @@ impl fmt::Debug for AnchorKeys {
 impl AnchorKeys {
     /// The key of the anchor with this index; `bits` are those of the key. `None` if it cannot be
     /// used.
-    pub(crate) fn key(
+    pub(super) fn key(
         &self,
         anchors: &[TrustAnchor<'static>],
         index: usize,
@@ -65,7 +65,7 @@ mod tests {
     }
 
     fn filled(verifier: &ChainVerifier) -> Vec<bool> {
-        let places = verifier.anchor_keys.0.get().into_iter().flatten();
+        let places = verifier.trusted.anchor_keys.0.get().into_iter().flatten();
         places.map(|place| matches!(place.get(), Some(Some(_)))).collect()
     }
 

@@ -1,4 +1,5 @@
-//! The signature cache: lookups, and which chains are stored. See tests/pki for the verification of cached chains.
+//! The signature cache: lookups, and which chains are stored. See tests/pki for the verification of
+//! cached chains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,7 +117,7 @@ fn a_chain_is_cached_only_after_every_check() {
     let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
     let (ours, other, now) = (name("service.example"), name("other.example"), at(1_780_000_000));
     let signature_cache =
-        |verifier: &ChainVerifier| verifier.signature_cache.as_ref().unwrap().len();
+        |verifier: &ChainVerifier| verifier.trusted.signature_cache.as_ref().unwrap().len();
 
     let verifier = ChainVerifier::builder(Arc::clone(&roots)).build().unwrap();
     for (usage, chain, name, moment) in [
@@ -139,7 +140,7 @@ fn a_chain_is_cached_only_after_every_check() {
     verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap_err();
     assert_eq!(signature_cache(&verifier), 0);
     let verifier = with(|builder| builder.cache_signatures(false));
-    assert!(verifier.signature_cache.is_none());
+    assert!(verifier.trusted.signature_cache.is_none());
     // A pin does not verify a signature.
     let verifier = ChainVerifier::builder(roots).pin(leaf).build().unwrap();
     verifier.verify(Usage::Server, &whole, Some(&ours), None, now).unwrap();
@@ -155,7 +156,7 @@ fn duplicate_algorithms_are_removed_at_any_address() {
     for remember in [true, false] {
         let builder = ChainVerifier::builder(Arc::clone(&roots)).algorithms(&twice);
         let verifier = builder.cache_signatures(remember).build().unwrap();
-        assert_eq!(verifier.algorithms.len(), CertificateAlgorithm::ALL.len());
+        assert_eq!(verifier.trusted.algorithms.len(), CertificateAlgorithm::ALL.len());
         let now = UnixTime::since_unix_epoch(Duration::from_secs(1_780_000_000));
         verifier.verify(Usage::Server, &chain, None, None, now).unwrap();
     }
