@@ -24,6 +24,7 @@ use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
 use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
+use crate::der;
 use crate::reason::RefusalReason;
 use crate::refusal::MAX_CERTIFICATE_LENGTH;
 use crate::revocation::{Revocation, Signer};
@@ -71,7 +72,8 @@ impl Trusted {
     /// Stores the signatures of a path that was accepted.
     pub(crate) fn remember(&self, path: &Path<'_>) {
         if let Some(cache) = &self.signature_cache {
-            path.verified.iter().for_each(|digest| cache.insert(digest));
+            let verified = path.signatures.iter().filter_map(|signature| signature.digest.as_ref());
+            verified.for_each(|digest| cache.insert(digest));
         }
     }
 
@@ -94,8 +96,8 @@ pub(crate) struct Path<'a> {
     /// The name (the content of its SEQUENCE) and the key (SubjectPublicKeyInfo, the content of its
     /// SEQUENCE) of the leaf's issuer.
     pub(crate) issuer: (&'a [u8], &'a [u8]),
-    /// The digests of the path's signatures that were not in the cache.
-    verified: Vec<Digest>,
+    /// The signatures of the path.
+    signatures: Vec<Signature<'a>>,
 }
 
 /// Finds a path and validates it. The error is the reason of the best candidate path.
@@ -121,18 +123,13 @@ pub(crate) fn find<'a>(
         trusted,
         usage,
         now,
-        leaf,
         issuers,
         budget: Budget::new(),
-        signatures: Vec::new(),
+        signatures: Vec::with_capacity(4),
         refused: (Nearness::Nowhere, refused),
     };
-    let mut path = Vec::with_capacity(4);
-    path.push(LEAF);
-    match search.extend(&mut path)? {
-        Some(anchor) => Ok(search.found(&path, anchor)),
-        None => Err(search.refused.1),
-    }
+    let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };
+    search.extend(&leaf)?.ok_or(search.refused.1)
 }
 
 /// Checks the validity, first and last second included. RFC 5280 4.1.2.5, 6.1.3 (a) (2)
@@ -271,30 +268,49 @@ enum Nearness {
 type Position = usize;
 const LEAF: Position = 0;
 
+/// A path, by its last certificate.
+struct Step<'p, 'a> {
+    position: Position,
+    certificate: &'p PathCertificate<'a>,
+    /// The path without the last certificate; `None` for the leaf alone.
+    below: Option<&'p Step<'p, 'a>>,
+    /// The number of certificates.
+    length: usize,
+}
+
+impl<'p, 'a> Step<'p, 'a> {
+    /// The steps of the path, the last certificate first.
+    fn downwards(&'p self) -> impl Iterator<Item = &'p Step<'p, 'a>> {
+        std::iter::successors(Some(self), |step| step.below)
+    }
+}
+
 /// An issuer of a certificate.
 #[derive(Clone, Copy)]
-enum Issuer {
+enum Issuer<'p, 'a> {
     Anchor(usize),
-    Sent(Position),
+    Sent(&'p PathCertificate<'a>),
 }
 
 /// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
 type Key<'a> = (&'a [u8], &'a [u8]);
 
 /// A signature that was verified, or refused. Several certificates may have the same key.
+#[derive(Debug)]
 struct Signature<'a> {
     of: Position,
     by: Key<'a>,
     result: Result<(), RefusalReason>,
     /// The digest of a valid signature that was not in the cache.
     digest: Option<Digest>,
+    /// Whether it is of the accepted path.
+    is_accepted: bool,
 }
 
 struct Search<'s, 'a> {
     trusted: &'a Trusted,
     usage: Usage,
     now: UnixTime,
-    leaf: &'s PathCertificate<'a>,
     issuers: &'s [Candidate<'a>],
     budget: Budget,
     signatures: Vec<Signature<'a>>,
@@ -302,75 +318,80 @@ struct Search<'s, 'a> {
 }
 
 impl<'s, 'a> Search<'s, 'a> {
-    /// Extends a path to an anchor, whose index is returned. `None` if there is no way; an error if
-    /// the budget is exhausted.
-    fn extend(&mut self, path: &mut Vec<Position>) -> Result<Option<usize>, RefusalReason> {
-        let Some(&last) = path.last() else { return Ok(None) };
-        let Some(below) = self.certificate(last) else { return Ok(None) };
-        let name = below.fields.issuer;
-        for &anchor in self.trusted.anchors_named(name) {
+    /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
+    fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
+        let below = path.certificate;
+        for &index in self.trusted.anchors_named(below.fields.issuer) {
             self.budget.pay(1)?;
-            if let Err(reason) = self.check_signature(last, Issuer::Anchor(anchor)) {
+            if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
                 self.refuse(Nearness::NotSigned, reason)?;
                 continue;
             }
-            match self.validate(path, anchor) {
-                Ok(()) => return Ok(Some(anchor)),
+            match self.validate(path, index) {
+                Ok(()) => return self.found(path, index).map(Some),
                 Err(reason) => self.refuse(Nearness::Complete, reason)?,
             }
         }
-        let issuers = self.issuers(below)?;
-        if path.len() > MAX_INTERMEDIATES && !issuers.is_empty() {
+        let (first, others) = self.issuers(below)?;
+        if path.length > MAX_INTERMEDIATES && first.is_some() {
             self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
             return Ok(None);
         }
-        for issuer in issuers {
-            self.budget.pay(path.len())?;
-            if self.is_in(path, issuer) {
-                continue;
-            }
+        for position in first.into_iter().chain(others) {
+            self.budget.pay(path.length)?;
+            let issuer = match self.issuer_at(position) {
+                Ok(issuer) if is_in(path, issuer) => continue,
+                Ok(issuer) => issuer,
+                Err(reason) => {
+                    self.refuse(Nearness::NotIssuer, reason)?;
+                    continue;
+                }
+            };
             if let Err(reason) = self.check_issuer(issuer) {
                 self.refuse(Nearness::NotIssuer, reason)?;
                 continue;
             }
-            if let Err(reason) = self.check_signature(last, Issuer::Sent(issuer)) {
+            if let Err(reason) = self.check_signature(path, Issuer::Sent(issuer)) {
                 self.refuse(Nearness::NotSigned, reason)?;
                 continue;
             }
-            path.push(issuer);
-            if let Some(anchor) = self.extend(path)? {
-                return Ok(Some(anchor));
+            let length = path.length.saturating_add(1);
+            let step = Step { position, certificate: issuer, below: Some(path), length };
+            if let Some(found) = self.extend(&step)? {
+                return Ok(Some(found));
             }
-            path.pop();
         }
         Ok(None)
     }
 
-    fn certificate(&self, position: Position) -> Option<&'s PathCertificate<'a>> {
-        match position.checked_sub(1) {
-            None => Some(self.leaf),
-            Some(index) => self.issuers.get(index)?.read.as_ref().ok(),
-        }
+    /// The candidate at a position, or the reason why it is no issuer.
+    fn issuer_at(&self, position: Position) -> Result<&'s PathCertificate<'a>, RefusalReason> {
+        let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
+        let read = candidate.ok_or(RefusalReason::UnknownIssuer)?.read.as_ref();
+        read.map_err(|reason| *reason)
     }
 
     /// The candidates with the name of this certificate's issuer, the best first: its key
     /// identifier fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
-    fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Vec<Position>, RefusalReason> {
+    fn issuers(
+        &mut self,
+        below: &PathCertificate<'a>,
+    ) -> Result<(Option<Position>, Vec<Position>), RefusalReason> {
         self.budget.pay(self.issuers.len())?;
-        let mut found: Vec<(u8, Position)> = Vec::new();
-        for (index, candidate) in self.issuers.iter().enumerate() {
-            if candidate.fields.subject == below.fields.issuer {
-                found.push((0, index.saturating_add(1)));
-            }
-        }
-        if found.len() > 1 {
-            for (order, position) in &mut found {
-                let index = position.saturating_sub(1);
-                *order = self.issuers.get(index).map_or(u8::MAX, |one| self.order(below, one));
-            }
-            found.sort_unstable();
-        }
-        Ok(found.into_iter().map(|(_, position)| position).collect())
+        let is_named =
+            |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
+        let mut named = self.issuers.iter().enumerate().filter(is_named);
+        let position = |index: usize| index.saturating_add(1);
+        let Some(first) = named.next() else { return Ok((None, Vec::new())) };
+        let Some(second) = named.next() else { return Ok((Some(position(first.0)), Vec::new())) };
+        let all = [first, second].into_iter().chain(named);
+        let mut ordered: Vec<_> =
+            all.map(|(index, one)| (self.order(below, one), position(index))).collect();
+        // Their key identifiers are read.
+        self.budget.pay(ordered.len().saturating_mul(3))?;
+        ordered.sort_unstable();
+        let mut positions = ordered.into_iter().map(|(_, position)| position);
+        Ok((positions.next(), positions.collect()))
     }
 
     fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> u8 {
@@ -384,22 +405,9 @@ impl<'s, 'a> Search<'s, 'a> {
         other_key + 2 * invalid + u8::from(!candidate.is_below_anchor)
     }
 
-    /// Whether the path has a certificate of this name and key already. RFC 4158 2.4.2
-    fn is_in(&self, path: &[Position], issuer: Position) -> bool {
-        let fields = |position| {
-            let PathCertificate { fields, .. } = self.certificate(position)?;
-            Some((fields.subject, fields.subject_public_key_info))
-        };
-        let own = fields(issuer);
-        own.is_some() && path.iter().any(|position| fields(*position) == own)
-    }
-
     /// Checks what does not depend on the path: whether a certificate may issue others now, for
     /// this usage.
-    fn check_issuer(&self, position: Position) -> Result<(), RefusalReason> {
-        let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
-        let issuer = candidate.ok_or(RefusalReason::UnknownIssuer)?.read.as_ref();
-        let issuer = issuer.map_err(|reason| *reason)?;
+    fn check_issuer(&self, issuer: &PathCertificate<'_>) -> Result<(), RefusalReason> {
         check_validity(issuer, self.now)?;
         // RFC 5280 4.2.1.9, 6.1.4 (k)
         if !issuer.is_ca {
@@ -427,32 +435,34 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok(())
     }
 
-    /// Checks a certificate's signature by an issuer. RFC 5280 6.1.3 (a) (1)
-    fn check_signature(&mut self, of: Position, by: Issuer) -> Result<(), RefusalReason> {
-        let key = self.key(by)?;
+    /// Checks the signature of a path's last certificate by an issuer. RFC 5280 6.1.3 (a) (1)
+    fn check_signature(
+        &mut self,
+        path: &Step<'_, 'a>,
+        by: Issuer<'_, 'a>,
+    ) -> Result<(), RefusalReason> {
+        let (of, key) = (path.position, self.key(by)?);
+        // All known signatures are compared.
+        self.budget.pay(self.signatures.len() / 8)?;
         if let Some(known) = self.signatures.iter().find(|one| one.of == of && one.by == key) {
             return known.result;
         }
-        let below = self.certificate(of).ok_or(RefusalReason::Other)?;
-        let (result, digest) = match self.verify_signature(below, by, key) {
+        let (result, digest) = match self.verify_signature(path.certificate, by, key) {
             Ok(digest) => (Ok(()), digest),
             Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
             Err(reason) => (Err(reason), None),
         };
-        self.signatures.push(Signature { of, by: key, result, digest });
+        self.signatures.push(Signature { of, by: key, result, digest, is_accepted: false });
         result
     }
 
-    fn key(&self, of: Issuer) -> Result<Key<'a>, RefusalReason> {
+    fn key(&self, of: Issuer<'_, 'a>) -> Result<Key<'a>, RefusalReason> {
         match of {
             Issuer::Anchor(index) => {
                 let key = &anchor(self.trusted, index)?.subject_public_key_info;
                 read_key(key).map_err(|_| RefusalReason::InvalidKey)
             }
-            Issuer::Sent(position) => {
-                let issuer = self.certificate(position).ok_or(RefusalReason::Other)?;
-                Ok((issuer.key_algorithm, issuer.key))
-            }
+            Issuer::Sent(issuer) => Ok((issuer.key_algorithm, issuer.key)),
         }
     }
 
@@ -460,7 +470,7 @@ impl<'s, 'a> Search<'s, 'a> {
     fn verify_signature(
         &mut self,
         below: &PathCertificate<'a>,
-        by: Issuer,
+        by: Issuer<'_, 'a>,
         (key_algorithm, key): Key<'a>,
     ) -> Result<Option<Digest>, RefusalReason> {
         let trusted = self.trusted;
@@ -494,20 +504,16 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// Validates a path whose signatures are valid, from the anchor down. RFC 5280 6.1
-    fn validate(&mut self, path: &[Position], anchor_index: usize) -> Result<(), RefusalReason> {
-        self.budget.pay(path.len())?;
+    fn validate(&mut self, path: &Step<'_, 'a>, anchor_index: usize) -> Result<(), RefusalReason> {
+        self.budget.pay(path.length)?;
         let trusted = self.trusted;
         let limits = trusted.roots.limits(anchor_index);
         limits.check(self.usage, trusted.check_anchor_validity.then_some(self.now))?;
-        let certificates: Vec<&PathCertificate<'a>> =
-            path.iter().filter_map(|position| self.certificate(*position)).collect();
-        let Some((leaf, issuers)) = certificates.split_first() else {
-            return Err(RefusalReason::Other);
-        };
 
         // RFC 5280 6.1.4 (l), (m)
         let mut most_below = limits.path_length();
-        for issuer in issuers.iter().rev() {
+        for issuer in path.downwards().filter(|step| step.below.is_some()) {
+            let issuer = issuer.certificate;
             if !issuer.is_self_issued() {
                 let left = most_below.map(|most| most.checked_sub(1));
                 most_below = left.map(|left| left.ok_or(RefusalReason::PathTooLong)).transpose()?;
@@ -521,20 +527,21 @@ impl<'s, 'a> Search<'s, 'a> {
         // RFC 5280 6.1.3 (b), (c), 6.1.4 (g), 6.2
         let of_anchor = anchor(trusted, anchor_index)?.name_constraints.as_deref();
         if let Some(constraints) = of_anchor {
-            self.check_names(constraints, leaf, issuers)?;
+            self.check_names(constraints, path)?;
         }
-        for (index, issuer) in issuers.iter().enumerate().rev() {
-            if let Some(value) = issuer.extensions.name_constraints {
-                let constraints = crate::der::single(value, crate::der::SEQUENCE);
-                let below = issuers.get(..index).unwrap_or_default();
-                self.check_names(constraints.map_err(bad_encoding)?, leaf, below)?;
+        for step in path.downwards() {
+            let of_issuer = step.certificate.extensions.name_constraints;
+            if let (Some(below), Some(value)) = (step.below, of_issuer) {
+                let constraints = der::single(value, der::SEQUENCE);
+                self.check_names(constraints.map_err(bad_encoding)?, below)?;
             }
         }
 
-        if certificates.iter().any(|one| policies::apply_to(one)) {
-            policies::check(certificates.iter().rev().copied(), &mut self.budget)?;
+        if path.downwards().any(|step| policies::apply_to(step.certificate)) {
+            let certificates = path.downwards().map(|step| step.certificate);
+            policies::check(path.length, certificates, &mut self.budget)?;
         }
-        self.check_revocation(&certificates, anchor_index)
+        self.check_revocation(path, anchor_index)
     }
 
     /// Checks the names of the certificates below a constrained authority. Those of self-issued
@@ -542,14 +549,14 @@ impl<'s, 'a> Search<'s, 'a> {
     fn check_names(
         &mut self,
         constraints: &[u8],
-        leaf: &PathCertificate<'_>,
-        issuers: &[&PathCertificate<'_>],
+        below: &Step<'_, 'a>,
     ) -> Result<(), RefusalReason> {
         self.budget.pay(constraints.len() / 16)?;
         let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
-        let issuers = issuers.iter().filter(|issuer| !issuer.is_self_issued());
-        for certificate in std::iter::once(leaf).chain(issuers.copied()) {
-            constraints.check(certificate, &mut self.budget)?;
+        for step in below.downwards() {
+            if step.below.is_none() || !step.certificate.is_self_issued() {
+                constraints.check(step.certificate, &mut self.budget)?;
+            }
         }
         Ok(())
     }
@@ -557,55 +564,67 @@ impl<'s, 'a> Search<'s, 'a> {
     /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3
     fn check_revocation(
         &mut self,
-        path: &[&PathCertificate<'a>],
+        path: &Step<'_, 'a>,
         anchor_index: usize,
     ) -> Result<(), RefusalReason> {
         let revocation = &self.trusted.revocation;
         if revocation.is_empty() {
             return Ok(());
         }
-        let checked = if revocation.policy.end_entity_only { 1 } else { path.len() };
-        for (index, certificate) in path.iter().take(checked).enumerate() {
-            let (key, may_sign_lists) = match path.get(index.saturating_add(1)) {
-                Some(issuer) => ((issuer.key_algorithm, issuer.key), issuer.may_sign_lists()),
+        let mut issuer = None;
+        for step in path.downwards() {
+            let (key, may_sign_lists) = match issuer.replace(step.certificate) {
+                Some(issuer) => (self.key(Issuer::Sent(issuer))?, issuer.may_sign_lists()),
                 None => {
                     let limits = self.trusted.roots.limits(anchor_index);
                     (self.key(Issuer::Anchor(anchor_index))?, limits.may_sign_lists())
                 }
             };
+            if revocation.policy.end_entity_only && step.below.is_some() {
+                continue;
+            }
             let by = Signer { key, may_sign_lists };
             let algorithms = &self.trusted.algorithms;
             let mut pay = |kind| self.budget.pay_signature(kind);
-            revocation.check(certificate, &by, algorithms, self.now, &mut pay)?;
+            revocation.check(step.certificate, &by, algorithms, self.now, &mut pay)?;
         }
         Ok(())
     }
 
     /// The result for an accepted path.
-    fn found(self, path: &[Position], anchor_index: usize) -> Path<'a> {
-        let issuer_of = |index: usize| match path.get(index) {
-            Some(position) => Issuer::Sent(*position),
-            None => Issuer::Anchor(anchor_index),
-        };
-        let mut verified = Vec::new();
-        for (index, position) in path.iter().enumerate() {
-            let Ok(by) = self.key(issuer_of(index.saturating_add(1))) else { continue };
-            let mut known = self.signatures.iter();
-            let signature = known.find(|one| one.of == *position && one.by == by);
-            verified.extend(signature.and_then(|one| one.digest));
-        }
-        let sent = path.get(1).and_then(|position| self.certificate(*position));
-        let issuer = match (sent, self.trusted.roots.anchors().get(anchor_index)) {
-            (Some(issuer), _) => {
-                let key = issuer.fields.subject_public_key_info;
-                let key = crate::der::single(key, crate::der::SEQUENCE).unwrap_or_default();
-                (issuer.fields.subject, key)
+    fn found(
+        &mut self,
+        path: &Step<'_, 'a>,
+        anchor_index: usize,
+    ) -> Result<Path<'a>, RefusalReason> {
+        let trusted_anchor = anchor(self.trusted, anchor_index)?;
+        let mut issuer = (&*trusted_anchor.subject, &*trusted_anchor.subject_public_key_info);
+        let mut signatures = std::mem::take(&mut self.signatures);
+        let mut key = self.key(Issuer::Anchor(anchor_index))?;
+        for step in path.downwards() {
+            // Those of other paths are valid as well, but this path was accepted.
+            for one in &mut signatures {
+                one.is_accepted |= one.of == step.position && one.by == key;
             }
-            (None, Some(anchor)) => (&*anchor.subject, &*anchor.subject_public_key_info),
-            (None, None) => (&[][..], &[][..]),
-        };
-        Path { issuer, verified }
+            key = self.key(Issuer::Sent(step.certificate))?;
+            if step.below.is_some() {
+                let fields = step.certificate.fields;
+                let key = der::single(fields.subject_public_key_info, der::SEQUENCE);
+                issuer = (fields.subject, key.map_err(bad_encoding)?);
+            }
+        }
+        signatures.retain(|one| one.is_accepted);
+        Ok(Path { issuer, signatures })
     }
+}
+
+/// Whether the path has a certificate of this name and key already. RFC 4158 2.4.2
+fn is_in(path: &Step<'_, '_>, issuer: &PathCertificate<'_>) -> bool {
+    path.downwards().any(|step| {
+        let known = &step.certificate.fields;
+        known.subject == issuer.fields.subject
+            && known.subject_public_key_info == issuer.fields.subject_public_key_info
+    })
 }
 
 fn anchor(trusted: &Trusted, index: usize) -> Result<&TrustAnchor<'static>, RefusalReason> {

@@ -23,12 +23,12 @@ pub(super) fn apply_to(certificate: &PathCertificate<'_>) -> bool {
         || extensions.inhibit_any_policy.is_some()
 }
 
-/// Checks the policies of a path, the certificate below the anchor first.
+/// Checks the policies of a path of this length, the certificate below the anchor first.
 pub(super) fn check<'p, 'a: 'p>(
-    path: impl ExactSizeIterator<Item = &'p PathCertificate<'a>>,
+    length: usize,
+    path: impl Iterator<Item = &'p PathCertificate<'a>>,
     budget: &mut Budget,
 ) -> Result<(), RefusalReason> {
-    let length = path.len();
     let mut state = State::new(length);
     for (index, certificate) in path.enumerate() {
         let is_leaf = index.saturating_add(1) == length;
