@@ -61,7 +61,7 @@ fn each_error_of_the_core_has_a_code() {
         ("tls/src/resumption/tickets/shared/keys.rs", "TicketKeyError"),
         ("wire/src/error.rs", "DecodeError"),
         ("pki/src/pem/mod.rs", "PemError"),
-        ("pki/src/reason/mod.rs", "RefusalReason"),
+        ("pki/src/reason.rs", "RefusalReason"),
     ] {
         let variants = variants(path, name);
         assert!(variants.len() > 2, "{name}");

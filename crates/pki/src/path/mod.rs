@@ -125,7 +125,7 @@ pub(crate) fn find<'a>(
         now,
         issuers,
         budget: Budget::new(),
-        signatures: Vec::with_capacity(4),
+        signatures: Vec::with_capacity(2),
         refused: (Nearness::Nowhere, refused),
     };
     let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };

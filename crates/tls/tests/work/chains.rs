@@ -49,6 +49,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ("a mesh of eight authorities", mesh(8, &root)),
         ("a mesh of fourteen authorities", mesh(14, &root)),
         ("many constraints and many names", constrained(&root)),
+        ("many pairs of certificates and issuers", pairs(140)),
         // Few steps, and many certificates that each step parses.
         ("a hundred and fifty issuers of one leaf", {
             [vec![leaf("Crowd")], same_subject("Crowd", "Nobody", 150)].concat()
@@ -209,6 +210,17 @@ fn mesh(count: usize, root: &Authority) -> Chain {
         }
     }
     chain.push(name(count - 1).signed_by(&keys[count - 1], &impostor).unwrap().der().clone());
+    chain
+}
+
+/// A leaf with many valid issuers, which have many issuers whose keys are of another kind.
+fn pairs(count: usize) -> Chain {
+    let issuer = Authority::self_signed(authority("Lower"), key()).unwrap();
+    let upper = Authority::self_signed(authority("Upper"), key()).unwrap();
+    let lower = |_| authority("Lower").signed_by(issuer.key(), &upper).unwrap().der().clone();
+    let mut chain = vec![signed_leaf(&issuer)];
+    chain.extend((0..count).map(lower));
+    chain.extend(with_keys("Upper", "Root", count, &rcgen::PKCS_ED25519));
     chain
 }
 
