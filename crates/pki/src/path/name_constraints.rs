@@ -581,7 +581,7 @@ mod tests {
         }
     }
 
-    /// RFC 5280 4.2.1.10
+    /// RFC 5280 4.2.1.10, RFC 5321 4.1.2
     #[test]
     fn mailboxes() {
         for (base, name, expected) in [
@@ -628,7 +628,7 @@ mod tests {
         }
     }
 
-    /// RFC 5280 4.2.1.10
+    /// RFC 5280 4.2.1.10, RFC 4291 2.5.5.2, RFC 4632 3.1
     #[test]
     fn addresses() {
         let net = [127, 0, 0, 0, 255, 0, 0, 0];
@@ -659,7 +659,7 @@ mod tests {
         wrap(0x30, &sets.concat())
     }
 
-    /// RFC 5280 4.2.1.10, 7.1
+    /// RFC 5280 4.2.1.10, 7.1, RFC 4518 2
     #[test]
     fn directory_names() {
         const UTF8: u8 = der::UTF8_STRING;

@@ -254,7 +254,7 @@ mod tests {
             .all(|(index, rules)| state.process(rules, false, index + 1 == path.len()).is_ok())
     }
 
-    /// RFC 5280 6.1.3 (d) to (f), 6.1.5
+    /// RFC 5280 6.1.3 (d) to (f), 6.1.5, RFC 9618 5.2
     #[test]
     fn a_required_policy_is_in_each_certificate() {
         assert!(is_valid(&[policies(&[A]), policies(&[B])]));
@@ -266,7 +266,7 @@ mod tests {
         assert!(is_valid(&[policies(&[A]), required(&[A])]));
     }
 
-    /// RFC 5280 4.2.1.11, 6.1.4 (h), (i)
+    /// RFC 5280 4.2.1.11, 6.1.2, RFC 5280 6.1.4 (h), (i)
     #[test]
     fn a_policy_is_required_after_some_certificates() {
         let after = |skipped| Rules { require_explicit_policy: Some(skipped), ..policies(&[A]) };
@@ -299,7 +299,7 @@ mod tests {
         assert!(state.process(&policies(&[ANY_POLICY]), true, true).is_err());
     }
 
-    /// RFC 5280 4.2.1.5, 6.1.4 (a), (b)
+    /// RFC 5280 4.2.1.5, 6.1.4 (a), (b), RFC 9618 5.3
     #[test]
     fn policies_are_mapped() {
         let mapping = |list: &[&'static [u8]], mappings: &[(&'static [u8], &'static [u8])]| {

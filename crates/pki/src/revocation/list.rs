@@ -214,7 +214,46 @@ mod tests {
         wrap(0x30, &[&wrap(6, oid), critical, &wrap(4, value)].concat())
     }
 
-    /// RFC 5280 5.2.4, 5.2.5
+    /// The parts of a list: version, algorithm, issuer, thisUpdate, nextUpdate, entries.
+    fn list(parts: &[Vec<u8>], algorithm: &[u8]) -> Result<List, Malformed> {
+        let signed = wrap(0x30, &parts.concat());
+        let signature = wrap(3, &[0, 1, 2]);
+        List::read(&wrap(0x30, &[signed, wrap(0x30, algorithm), signature].concat()))
+    }
+
+    /// RFC 5280 5, 5.1, 5.1.1.2, 5.1.2.1, 5.1.2.5, 5.1.2.6
+    #[test]
+    fn the_fields_of_a_list() {
+        let (algorithm, date) = (wrap(6, &[42]), wrap(0x17, b"200101000000Z"));
+        let entry = wrap(0x30, &[wrap(2, &[5]), date.clone()].concat());
+        let parts = [
+            wrap(2, VERSION_2),
+            wrap(0x30, &algorithm),
+            wrap(0x30, b"issuer"),
+            date.clone(),
+            date,
+            wrap(0x30, &entry),
+        ];
+        let read = list(&parts, &algorithm).unwrap();
+        assert_eq!((&*read.issuer, &*read.signature), (&b"issuer"[..], &[1, 2][..]));
+        assert!(read.has(&[5]) && !read.has(&[0, 5]) && !read.has(&[6]));
+        assert!(!list(&parts[..5], &algorithm).unwrap().has(&[5]));
+        // Another algorithm was signed.
+        assert!(list(&parts, &wrap(6, &[43])).is_err());
+        // Another version, and each part that is required.
+        for place in 0..5 {
+            let mut lacking = parts.to_vec();
+            lacking.remove(place);
+            assert!(list(&lacking, &algorithm).is_err(), "part {place}");
+        }
+        let mut other = parts.to_vec();
+        other[0] = wrap(2, &[0]);
+        assert!(list(&other, &algorithm).is_err());
+        // Nothing may follow.
+        assert!(list(&[&parts[..], &[wrap(5, &[])]].concat(), &algorithm).is_err());
+    }
+
+    /// RFC 5280 5.2, 5.2.4, 5.2.5
     #[test]
     fn unsupported_lists_are_refused() {
         let scope = |fields: &[u8]| {
@@ -243,7 +282,7 @@ mod tests {
         assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], false, &[])).is_ok());
     }
 
-    /// RFC 5280 5.3
+    /// RFC 5280 5.3, 5.3.3
     #[test]
     fn entries_of_other_issuers_are_refused() {
         let entry = |extensions: &[u8]| {

@@ -38,6 +38,7 @@ fn a_path_has_at_most_thirty_two_intermediates() {
     assert_eq!(refused(&pki.verifier(), &path(&pki, 100)), RefusalReason::PathTooDeep);
 }
 
+/// RFC 4158 2.4.2
 #[test]
 fn a_loop_of_issuers_is_refused() {
     let (left_key, right_key) = (key(P256), key(P256));
@@ -149,7 +150,7 @@ fn many_certificates_of_one_authority_are_accepted() {
 }
 
 /// The number of signatures is limited. The issuer with the right key identifier, and then the one
-/// below an anchor, is tried first. RFC 4158 3.5
+/// below an anchor, is tried first. RFC 4158 3.5, RFC 5280 4.2.1.1
 #[test]
 fn of_many_issuers_the_best_is_tried_first() {
     let pki = Pki::new();

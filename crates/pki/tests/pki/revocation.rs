@@ -80,6 +80,7 @@ fn without_a_list_nothing_is_checked() {
     assert_eq!(verified(&pki, &chain, &[], STRICT), Ok(Trust::Anchor));
 }
 
+/// RFC 5280 6.3
 #[test]
 fn a_chain_on_no_list_is_accepted() {
     let (pki, chain) = numbered();
@@ -191,7 +192,7 @@ fn an_anchor_needs_the_key_usage_to_sign_lists() {
     }
 }
 
-/// RFC 5280 5.2.5, 6.3.3 (b) (2)
+/// RFC 5280 4.2.1.13, 5.2.5, 6.3.3 (b) (2)
 #[test]
 fn a_list_covers_the_certificates_of_its_scope() {
     use rcgen::{CrlDistributionPoint, CrlIssuingDistributionPoint, CrlScope};

@@ -77,7 +77,7 @@ fn a_client_may_have_a_certificate_of_an_older_version_and_an_authority_may_not(
     assert_eq!(reason(verify(&verifier, &chain)), RefusalReason::UnsupportedVersion);
 }
 
-/// RFC 5280 4.1.1.2
+/// RFC 5280 4.1, 4.1.1.2
 #[test]
 fn both_signature_algorithms_of_a_certificate_are_equal() {
     let pki = Pki::new();
@@ -193,7 +193,7 @@ fn rcgen_name(params: &rcgen::CertificateParams) -> Vec<u8> {
     tercel_pki::issuer(certificate.der()).unwrap()
 }
 
-/// Each certificate of a path is valid now, and the best path is found. RFC 5280 6.1.3 (a) (2)
+/// Each certificate of a path is valid now, and the best path is found. RFC 5280 6, 6.1.3 (a) (2)
 #[test]
 fn a_valid_issuer_is_preferred_to_an_expired_one() {
     let pki = Pki::new();
