@@ -69,6 +69,12 @@ enum List {
 #[derive(Debug, PartialEq, Eq)]
 struct Incomparable;
 
+impl From<Incomparable> for RefusalReason {
+    fn from(Incomparable: Incomparable) -> Self {
+        Self::UnsupportedNameConstraint
+    }
+}
+
 impl<'a> NameConstraints<'a> {
     /// Reads the content of a NameConstraints. It has at least one subtree, and lists of subtrees
     /// are not empty. RFC 5280 4.2.1.10
@@ -146,13 +152,12 @@ impl<'a> NameConstraints<'a> {
         if !self.has_form(tag) {
             return Ok(());
         }
-        let unsupported = |Incomparable| RefusalReason::UnsupportedNameConstraint;
-        let name = Name::read(tag, content).map_err(unsupported)?;
+        let name = Name::read(tag, content)?;
         let mut contains = |base: &Base<'_>, list| {
             if tag == DIRECTORY {
                 budget.pay(8 + content.len() / 2)?;
             }
-            base.contains(&name, list).map_err(unsupported)
+            base.contains(&name, list, budget)
         };
         let mut is_constrained = false;
         let mut is_permitted = false;
@@ -235,7 +240,11 @@ fn read_subtrees(list: &[u8]) -> Result<Vec<Base<'_>>, Malformed> {
         if !GENERAL_NAMES.contains(&name.tag) {
             return Err(Malformed);
         }
-        // The minimum is 0, which is not encoded, and there is no maximum.
+        // The minimum is 0, which DER does not encode, but OpenSSL and Go accept; there is no
+        // maximum.
+        if subtree.optional(der::context(0))?.is_some_and(|minimum| minimum != [0]) {
+            return Err(Malformed);
+        }
         subtree.finish()?;
         bases.push(Base::read(name)?);
     }
@@ -292,7 +301,12 @@ impl<'a> Base<'a> {
     }
 
     /// Whether the subtree contains a name of its form.
-    fn contains(&self, name: &Name<'_>, list: List) -> Result<bool, Incomparable> {
+    fn contains(
+        &self,
+        name: &Name<'_>,
+        list: List,
+        budget: &mut Budget,
+    ) -> Result<bool, RefusalReason> {
         match (self, name) {
             (Self::Dns(base), Name::Dns { name, wild }) => Ok(base.contains(name, *wild, list)),
             (Self::Email(base), Name::Email { local, host }) => Ok(base.contain(local, host, list)),
@@ -300,8 +314,8 @@ impl<'a> Base<'a> {
             (Self::Address { address, mask }, Name::Address(name)) => {
                 Ok(address_in(address, mask, name, list))
             }
-            (Self::Directory(base), Name::Directory(name)) => is_prefix(base, name),
-            _ => Err(Incomparable),
+            (Self::Directory(base), Name::Directory(name)) => is_prefix(base, name, budget),
+            _ => Err(Incomparable.into()),
         }
     }
 }
@@ -433,7 +447,7 @@ fn read_set(set: &[u8]) -> Result<Vec<Attribute<'_>>, Malformed> {
 }
 
 /// Whether a distinguished name begins with all parts of the base. RFC 5280 4.2.1.10, 7.1
-fn is_prefix(base: &[u8], name: &[u8]) -> Result<bool, Incomparable> {
+fn is_prefix(base: &[u8], name: &[u8], budget: &mut Budget) -> Result<bool, RefusalReason> {
     let (mut base, mut name) = (Reader::new(base), Reader::new(name));
     while !base.is_empty() {
         let own = base.expect(der::SET).map_err(|Malformed| Incomparable)?;
@@ -441,7 +455,7 @@ fn is_prefix(base: &[u8], name: &[u8]) -> Result<bool, Incomparable> {
             return Ok(false);
         }
         let other = name.expect(der::SET).map_err(|Malformed| Incomparable)?;
-        if own != other && !is_equal_set(own, other)? {
+        if own != other && !is_equal_set(own, other, budget)? {
             return Ok(false);
         }
     }
@@ -449,12 +463,13 @@ fn is_prefix(base: &[u8], name: &[u8]) -> Result<bool, Incomparable> {
 }
 
 /// Whether two sets have the same attributes, in any order.
-fn is_equal_set(one: &[u8], other: &[u8]) -> Result<bool, Incomparable> {
+fn is_equal_set(one: &[u8], other: &[u8], budget: &mut Budget) -> Result<bool, RefusalReason> {
     let read = |set| read_set(set).map_err(|Malformed| Incomparable);
+    budget.pay(one.len().saturating_add(other.len()) / 16)?;
     let (one, mut other) = (read(one)?, read(other)?);
     // Sets are small; a large one would be costly to compare.
     if one.len() > MOST_ATTRIBUTES || other.len() > MOST_ATTRIBUTES {
-        return Err(Incomparable);
+        return Err(Incomparable.into());
     }
     if one.len() != other.len() {
         return Ok(false);
@@ -462,7 +477,7 @@ fn is_equal_set(one: &[u8], other: &[u8]) -> Result<bool, Incomparable> {
     for attribute in one {
         let mut found = None;
         for (index, same) in other.iter().enumerate() {
-            if is_equal(&attribute, same)? {
+            if is_equal(&attribute, same, budget)? {
                 found = Some(index);
                 break;
             }
@@ -477,13 +492,19 @@ fn is_equal_set(one: &[u8], other: &[u8]) -> Result<bool, Incomparable> {
 
 /// Whether two attributes are equal: strings without regard to their type, to case and to
 /// additional spaces, other values byte by byte. RFC 5280 7.1
-fn is_equal(one: &Attribute<'_>, other: &Attribute<'_>) -> Result<bool, Incomparable> {
+fn is_equal(
+    one: &Attribute<'_>,
+    other: &Attribute<'_>,
+    budget: &mut Budget,
+) -> Result<bool, RefusalReason> {
     if one.kind != other.kind {
         return Ok(false);
     }
     if one.value.whole == other.value.whole {
         return Ok(true);
     }
+    // Both are prepared for each comparison, however long they are.
+    budget.pay(one.value.content.len().saturating_add(other.value.content.len()) / 4)?;
     Ok(match (prepared(one.value)?, prepared(other.value)?) {
         (Some(one), Some(other)) => one == other,
         _ => false,
@@ -495,18 +516,29 @@ fn prepared(value: Element<'_>) -> Result<Option<String>, Incomparable> {
     if !STRINGS.contains(&value.tag) {
         return Ok(None);
     }
-    let text = string(value).ok_or(Incomparable)?.to_lowercase();
+    let text = match value.tag {
+        NUMERIC_STRING | VISIBLE_STRING => std::str::from_utf8(value.content).ok().map(Into::into),
+        _ => string(value),
+    };
+    let text = text.ok_or(Incomparable)?.to_lowercase();
     Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-const STRINGS: [u8; 6] = [
+/// The types of strings. The last two are not for names, but a name with one of them must not
+/// escape an excluded subtree. RFC 5280 4.1.2.4
+const STRINGS: [u8; 8] = [
     der::UTF8_STRING,
     der::PRINTABLE_STRING,
     der::TELETEX_STRING,
     der::IA5_STRING,
     der::UNIVERSAL_STRING,
     der::BMP_STRING,
+    NUMERIC_STRING,
+    VISIBLE_STRING,
 ];
+
+const NUMERIC_STRING: u8 = 0x12;
+const VISIBLE_STRING: u8 = 0x1a;
 
 const MOST_ATTRIBUTES: usize = 16;
 
@@ -691,6 +723,49 @@ mod tests {
         assert_eq!(judge(DIRECTORY, &name(&[]), &one), WITHIN);
     }
 
+    /// A long value in a base is compared with each of many short names. The comparison is paid for.
+    #[test]
+    fn comparisons_of_long_values_are_paid_for() {
+        const UTF8: u8 = der::UTF8_STRING;
+        let long = "\u{c4}".repeat(25_000);
+        let attribute = |kind: u8, text: &str| {
+            let kind = [6, 3, 0x55, 4, kind];
+            let length = u16::try_from(text.len()).unwrap().to_be_bytes();
+            let value = [&[UTF8, 0x82, length[0], length[1]][..], text.as_bytes()].concat();
+            crate::der::sequence(&[&kind[..], &value].concat())
+        };
+        let set_of = |attributes: &[Vec<u8>]| {
+            let mut set = crate::der::sequence(&attributes.concat());
+            set[0] = der::SET;
+            set
+        };
+        let mut base: Vec<_> = vec![attribute(10, &long)];
+        base.extend((0..15).map(|_| attribute(10, &"y".repeat(300))));
+        let base = set_of(&base);
+        let name = set_of(&vec![wrap(0x30, &[6, 3, 0x55, 4, 10, UTF8, 1, b'x']); 16]);
+        let mut budget = Budget::new();
+        let base = Base::Directory(&base);
+        let constraints = NameConstraints { permitted: vec![], excluded: vec![base] };
+        let mut result = Ok(());
+        let mut count = 0;
+        while result.is_ok() && count < 1000 {
+            result = constraints.check_name(DIRECTORY, &name, &mut budget);
+            count += 1;
+        }
+        assert_eq!(result, Err(RefusalReason::PathLimits));
+        assert!(count < 100, "{count}");
+    }
+
+    /// The types of strings that others compare as strings. RFC 5280 7.1
+    #[test]
+    fn every_type_of_string_is_compared() {
+        let base = name(&[set(&[(10, der::UTF8_STRING, "1 2")])]);
+        for tag in [0x12, 0x1a, der::PRINTABLE_STRING, der::IA5_STRING, der::TELETEX_STRING] {
+            let other = name(&[set(&[(10, tag, "1 2")])]);
+            assert_eq!(judge(DIRECTORY, &base, &other), WITHIN, "{tag}");
+        }
+    }
+
     /// RFC 5280 4.2.1.10
     #[test]
     fn other_forms_are_refused_if_they_are_constrained() {
@@ -706,7 +781,9 @@ mod tests {
     #[test]
     fn malformed_constraints_are_refused() {
         let subtree = wrap(0x30, &wrap(DNS, b"a.example"));
-        let minimum = wrap(0x30, &[wrap(DNS, b"a.example"), wrap(0x80, &[1])].concat());
+        let with = |tag, number| wrap(0x30, &[wrap(DNS, b"a.example"), wrap(tag, number)].concat());
+        let minimum = with(0x80, &[1]);
+        let maximum = with(0x81, &[0]);
         for malformed in [
             vec![],
             vec![0xa0, 0],
@@ -716,6 +793,7 @@ mod tests {
             wrap(0xa0, &wrap(0x30, &wrap(0x89, b"a"))),
             wrap(0xa0, &wrap(0x30, &[])),
             wrap(0xa0, &minimum),
+            wrap(0xa0, &maximum),
             wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1]))),
             wrap(0xa0, &wrap(0x30, &wrap(ADDRESS, &[127, 0, 0, 1, 255, 0, 255, 0]))),
         ] {
