@@ -57,6 +57,15 @@ impl<'a> Reader<'a> {
         Ok(element.content)
     }
 
+    /// The content of the next element, an INTEGER in its shortest form, so that equal numbers have
+    /// equal contents. X.690 8.3.2
+    pub(crate) fn integer(&mut self) -> Result<&'a [u8], Malformed> {
+        match self.expect(INTEGER)? {
+            [] | [0, 0..=0x7f, ..] | [0xff, 0x80..=0xff, ..] => Err(Malformed),
+            number => Ok(number),
+        }
+    }
+
     /// The content of the next element if it has this tag; otherwise nothing is consumed.
     pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, Malformed> {
         if self.rest.first() != Some(&tag) {
@@ -192,6 +201,21 @@ mod tests {
         ];
         for case in cases {
             assert!(Reader::new(case).element().is_err(), "{case:02x?}");
+        }
+    }
+
+    /// X.690 8.3.2
+    #[test]
+    fn a_number_has_one_encoding() {
+        for number in [&[0][..], &[0x7f], &[0, 0x80], &[0xff], &[0xff, 0x7f], &[0x80, 0]] {
+            let length = u8::try_from(number.len()).unwrap();
+            let element = [&[INTEGER, length], number].concat();
+            assert_eq!(Reader::new(&element).integer(), Ok(number));
+        }
+        for element in
+            [&[2, 0][..], &[2, 2, 0, 0], &[2, 2, 0, 0x7f], &[2, 2, 0xff, 0x80], &[4, 1, 0]]
+        {
+            assert_eq!(Reader::new(element).integer(), Err(Malformed), "{element:?}");
         }
     }
 

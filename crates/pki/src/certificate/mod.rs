@@ -195,7 +195,7 @@ pub(crate) struct Certificate<'a> {
     /// The content of the BIT STRING of the signature.
     signature: &'a [u8],
     /// The signature algorithm outside of the signed bytes, as `signature_algorithm`.
-    outer_signature_algorithm: &'a [u8],
+    pub(crate) outer_signature_algorithm: &'a [u8],
 }
 
 impl<'a> Certificate<'a> {
@@ -227,7 +227,7 @@ impl<'a> Certificate<'a> {
                 _ => 0,
             },
         };
-        let serial_number = fields.expect(der::INTEGER)?;
+        let serial_number = fields.integer()?;
         let signature_algorithm = fields.expect(der::SEQUENCE)?;
         let issuer = fields.expect(der::SEQUENCE)?;
         let mut validity = Reader::new(fields.expect(der::SEQUENCE)?);

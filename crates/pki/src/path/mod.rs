@@ -195,7 +195,8 @@ fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
         .iter()
         .enumerate()
         .map(|(index, Candidate { fields, .. })| {
-            (fields.subject, fields.signed, fields.signature_bits().ok(), index)
+            let signature = (fields.outer_signature_algorithm, fields.signature_bits().ok());
+            (fields.subject, fields.signed, signature, index)
         })
         .collect();
     by_subject.sort_unstable();

@@ -122,7 +122,7 @@ impl List {
 /// Reads one revoked certificate, and returns its serial number. RFC 5280 5.1.2.6
 fn read_entry(entry: &[u8]) -> Result<&[u8], Malformed> {
     let mut fields = Reader::new(entry);
-    let serial_number = fields.expect(der::INTEGER)?;
+    let serial_number = fields.integer()?;
     time::from_der(fields.element()?)?;
     if let Some(extensions) = fields.optional(der::SEQUENCE)? {
         let mut extensions = Reader::new(extensions);

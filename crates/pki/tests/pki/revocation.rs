@@ -241,3 +241,21 @@ fn several_lists_of_one_issuer_are_consulted() {
         assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), expected);
     }
 }
+
+/// Another encoding of a serial number is none: the list would not have it. X.690 8.3.2
+#[test]
+fn a_serial_number_has_one_encoding() {
+    let (pki, chain) = numbered();
+    let list = list(&pki.intermediate, &[LEAF], 2030);
+    let refused = verified(&pki, &chain, std::slice::from_ref(&list), LEAF_ONLY);
+    assert_eq!(refused, Err(RefusalReason::Revoked));
+    let serial = u8::try_from(LEAF).unwrap();
+    for number in [&[0, serial][..], &[0, 0, serial], &[]] {
+        let padded = crate::validation::rebuilt(&chain[0], pki.intermediate.key(), |fields| {
+            fields[1] = crate::support::der::wrap(2, number);
+        });
+        let chain = vec![padded, chain[1].clone()];
+        let refused = verified(&pki, &chain, std::slice::from_ref(&list), LEAF_ONLY);
+        assert_eq!(refused, Err(RefusalReason::BadEncoding), "{number:?}");
+    }
+}

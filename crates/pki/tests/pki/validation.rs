@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// The certificate with other fields, signed again.
-fn rebuilt(
+pub(crate) fn rebuilt(
     certificate: &CertificateDer<'_>,
     issuer: &KeyPair,
     change: impl FnOnce(&mut Vec<Vec<u8>>),
@@ -228,4 +228,38 @@ fn the_reason_is_that_of_the_nearest_path() {
     assert_eq!(reason(refused), RefusalReason::NotForThisUsage);
     let verifier = ChainVerifier::builder(roots(&[&pki.root])).build().unwrap();
     verifier.verify(Usage::Server, &chain, None, None, now()).unwrap();
+}
+
+/// A certificate is not left out because of an altered copy.
+#[test]
+fn an_altered_copy_of_an_issuer_does_not_displace_it() {
+    let pki = Pki::new();
+    let mut chain = pki.chain(&service());
+    let mut bytes = chain[1].to_vec();
+    let oid = [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
+    let last = bytes.windows(8).rposition(|window| window == oid).unwrap();
+    bytes[last + 7] = 3;
+    chain.insert(1, bytes.into());
+    verify(&pki.verifier(), &chain).unwrap();
+    for number in 0..10 {
+        let other = Authority::self_signed(ca_params(&number.to_string()), key(P256)).unwrap();
+        chain.push(other.der().clone());
+    }
+    verify(&pki.verifier(), &chain).unwrap();
+}
+
+/// The minimum of a subtree is 0; OpenSSL and Go accept it if it is encoded, too.
+/// RFC 5280 4.2.1.10
+#[test]
+fn an_encoded_minimum_of_a_subtree_is_accepted() {
+    let pki = Pki::new();
+    let chain = |minimum: u8| {
+        let mut params = ca_params("Limited");
+        let subtree = [wrap(0x82, b"example"), wrap(0x80, &[minimum])].concat();
+        let value = wrap(0x30, &wrap(0xa0, &wrap(0x30, &subtree)));
+        params.custom_extensions = vec![CustomExtension::from_oid_content(&[2, 5, 29, 30], value)];
+        intermediates(&pki, params, 0)
+    };
+    verify(&pki.verifier(), &chain(0)).unwrap();
+    assert_eq!(reason(verify(&pki.verifier(), &chain(1))), RefusalReason::BadEncoding);
 }
