@@ -19,6 +19,7 @@ pub(crate) struct Extensions<'a> {
     pub(crate) policy_constraints: Option<&'a [u8]>,
     key_purposes: Option<&'a [u8]>,
     pub(crate) inhibit_any_policy: Option<&'a [u8]>,
+    tls_feature: Option<&'a [u8]>,
     /// Whether the certificatePolicies extension is critical.
     pub(crate) has_critical_policies: bool,
 }
@@ -34,6 +35,8 @@ impl<'a> Extensions<'a> {
             let (oid, critical, value) = extension(&mut extensions).map_err(super::bad_encoding)?;
             let place = match oid {
                 [0x55, 0x1d, number] => found.place(*number),
+                // Path building only ensures that there is one.
+                super::TLS_FEATURE => Some(&mut found.tls_feature),
                 _ => None,
             };
             let Some(place) = place else {
@@ -41,7 +44,7 @@ impl<'a> Extensions<'a> {
                 continue;
             };
             // A hint is not worth a refusal, but its criticality says that it must be understood.
-            has_unknown |= critical && matches!(oid, [_, _, 14 | 35]);
+            has_unknown |= critical && matches!(oid, [_, _, 14 | 35] | super::TLS_FEATURE);
             if place.replace(value).is_some() {
                 return Err(RefusalReason::BadEncoding);
             }

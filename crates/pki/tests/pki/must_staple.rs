@@ -88,3 +88,14 @@ fn other_faults_are_reported_before_a_missing_staple() {
     let refusal = verify(&pki.verifier(), &chain, Some(Staple::Missing)).unwrap_err();
     assert!(refusal.to_string().contains("stapled OCSP response"), "{refusal}");
 }
+
+/// An extension occurs once: a second one must not hide the requirement. RFC 5280 4.2
+#[test]
+fn a_repeated_tls_feature_is_refused() {
+    let pki = Pki::new();
+    let mut params = leaf(&features(&[&[17]]));
+    params.custom_extensions.extend(leaf(&features(&[&[5]])).custom_extensions);
+    let chain = pki.chain(&params);
+    let refused = Some(RefusalReason::BadEncoding);
+    assert_eq!(outcomes(&pki, &chain), [refused; 3]);
+}
