@@ -400,11 +400,26 @@ fn split_mailbox(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The host of a URI, which must be a name. RFC 5280 4.2.1.10, RFC 3986 3.2
 fn host_of(uri: &[u8]) -> Option<&[u8]> {
-    let colon = uri.iter().position(|byte| *byte == b':')?;
-    let after = uri.get(colon..)?.strip_prefix(b"://")?;
+    let find = |text: &[u8], end| text.iter().position(|byte| *byte == end);
+    let (scheme, after) = uri.split_at_checked(find(uri, b':')?)?;
+    let in_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    let after = after.strip_prefix(b"://")?;
     let authority = after.split(|byte| b"/?#".contains(byte)).next()?;
-    let host = authority.rsplit(|byte| *byte == b'@').next()?;
-    let host = host.split(|byte| *byte == b':').next()?;
+    let (user, host) = match find(authority, b'@') {
+        Some(at) => (authority.get(..at)?, authority.get(at.checked_add(1)?..)?),
+        None => (&[][..], authority),
+    };
+    let (host, port) = host.split_at_checked(find(host, b':').unwrap_or(host.len()))?;
+    // Another reader may see another host in a malformed URI.
+    let in_user = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:".contains(byte);
+    let in_port = |(index, byte): (usize, &u8)| index == 0 || byte.is_ascii_digit();
+    if !scheme.first()?.is_ascii_alphabetic()
+        || !scheme.iter().all(in_scheme)
+        || !user.iter().all(in_user)
+        || !port.iter().enumerate().all(in_port)
+    {
+        return None;
+    }
     let is_address = std::str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok());
     (is_domain(host) && !is_address).then_some(host)
 }
@@ -654,7 +669,14 @@ mod tests {
             ("a.example", "https:///", UNKNOWN),
             ("a.example", "a.example", UNKNOWN),
             ("a.example", "https://%61.example/", UNKNOWN),
-            ("a.example", "https://a.example\\@b.example/", OUTSIDE),
+            ("a.example", "https://a.example\\@b.example/", UNKNOWN),
+            ("b.example", "https://a.example\\@b.example/", UNKNOWN),
+            ("b.example", "https://a@a.example@b.example/", UNKNOWN),
+            ("a.example", "https://a.example:b.example/", UNKNOWN),
+            ("a.example", "https://a.example:/", WITHIN),
+            ("a.example", "https://a:%40b@a.example:80/", WITHIN),
+            ("a.example", "://a.example/", UNKNOWN),
+            ("a.example", "a b://a.example/", UNKNOWN),
         ] {
             assert_eq!(judge(URI, base.as_bytes(), name.as_bytes()), expected, "{base} {name}");
         }
