@@ -72,7 +72,8 @@ pub enum RefusalReason {
         /// The nextUpdate of the list.
         next_update: UnixTime,
     },
-    /// The revocation list is not valid: bad signature, wrong signer or an unsupported form.
+    /// The revocation list is not valid: bad signature, wrong signer, an
+    /// unsupported algorithm, or not valid yet.
     /// Alert: `certificate_unknown`.
     InvalidCrl,
     /// The verifier does not accept the stapled OCSP response. Alert:

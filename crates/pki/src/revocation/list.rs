@@ -16,6 +16,7 @@ use crate::time;
 pub(super) struct List {
     /// The content of the SEQUENCE of a Name.
     pub(super) issuer: Box<[u8]>,
+    pub(super) this_update: UnixTime,
     pub(super) next_update: UnixTime,
     /// The TBSCertList, tag and length included: the signed bytes.
     pub(super) signed: Box<[u8]>,
@@ -57,7 +58,7 @@ impl List {
             return Err(Malformed);
         }
         let issuer = fields.expect(der::SEQUENCE)?;
-        time::from_der(fields.element()?)?; // thisUpdate
+        let this_update = time::from_der(fields.element()?)?;
         // RFC 5280 5.1.2.5
         let next_update = time::from_der(fields.element()?)?;
         let mut revoked = HashSet::new();
@@ -74,6 +75,7 @@ impl List {
         fields.finish()?;
         Ok(Self {
             issuer: issuer.into(),
+            this_update,
             next_update,
             signed: signed.whole.into(),
             signature_algorithm: signature_algorithm.into(),

@@ -105,6 +105,10 @@ impl Revocation {
                 if list.has(certificate.fields.serial_number) {
                     return Err(RefusalReason::Revoked);
                 }
+                // Its statement is about a later time. RFC 5280 5.1.2.4
+                if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
+                    return Err(RefusalReason::InvalidCrl);
+                }
                 // RFC 5280 5.1.2.5
                 let next_update = list.next_update;
                 match next_update < now && !self.policy.allow_expired_lists {
@@ -151,3 +155,6 @@ impl Signer<'_> {
         verified.map_err(|_| RefusalReason::InvalidCrl)
     }
 }
+
+/// The most seconds by which the clock of a list's issuer may be ahead of the local one.
+const MAX_CLOCK_SKEW: u64 = 5 * 60;

@@ -30,8 +30,18 @@ fn list(
     revoked: &[u64],
     next_year: i32,
 ) -> CertificateRevocationListDer<'static> {
+    list_of(issuer, revoked, 2021, next_year)
+}
+
+/// A revocation list with a thisUpdate and a nextUpdate in these years.
+fn list_of(
+    issuer: &Authority,
+    revoked: &[u64],
+    this_year: i32,
+    next_year: i32,
+) -> CertificateRevocationListDer<'static> {
     let params = CertificateRevocationListParams {
-        this_update: date_time_ymd(2021, 1, 1),
+        this_update: date_time_ymd(this_year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
         crl_number: SerialNumber::from(1),
         issuing_distribution_point: None,
@@ -258,4 +268,17 @@ fn a_serial_number_has_one_encoding() {
         let refused = verified(&pki, &chain, std::slice::from_ref(&list), LEAF_ONLY);
         assert_eq!(refused, Err(RefusalReason::BadEncoding), "{number:?}");
     }
+}
+
+/// OpenSSL refuses such a list, too. RFC 5280 5.1.2.4
+#[test]
+fn a_list_of_the_future_is_refused() {
+    let (pki, chain) = numbered();
+    let of = |year, revoked: &[u64]| list_of(&pki.intermediate, revoked, year, 2036);
+    let check = |lists: &[_]| verified(&pki, &chain, lists, LEAF_ONLY);
+    let expected = Err(RefusalReason::InvalidCrl);
+    assert_eq!(check(&[of(2035, &[])]), expected);
+    // Another list of the same issuer is enough, and a revocation is believed.
+    assert_eq!(check(&[of(2035, &[]), of(2026, &[])]), Ok(Trust::Anchor));
+    assert_eq!(check(&[of(2035, &[LEAF]), of(2026, &[])]), Err(RefusalReason::Revoked));
 }
