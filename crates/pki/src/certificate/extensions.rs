@@ -1,6 +1,7 @@
 //! The extensions that path building processes, found in one pass. RFC 5280 4.2
 
 use super::Certificate;
+use super::server_names::is_general_name;
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 
@@ -70,6 +71,26 @@ impl<'a> Extensions<'a> {
             54 => &mut self.inhibit_any_policy,
             _ => return None,
         })
+    }
+
+    /// Checks the form of the lists that are searched only if something asks for them. A malformed
+    /// one is refused in any case, as by OpenSSL and Go. RFC 5280 4.2.1.6, 4.2.1.13
+    fn check_lists(&self) -> Result<(), Malformed> {
+        if let Some(names) = self.subject_alt_name {
+            let mut names = Reader::new(der::single(names, der::SEQUENCE)?);
+            while !names.is_empty() {
+                if !is_general_name(names.element()?.tag) {
+                    return Err(Malformed);
+                }
+            }
+        }
+        if let Some(points) = self.distribution_points {
+            let mut points = Reader::new(der::single(points, der::SEQUENCE)?);
+            while !points.is_empty() {
+                points.expect(der::SEQUENCE)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the keyIdentifier of this certificate's issuer is that of `issuer`; `None` if either
@@ -152,6 +173,7 @@ impl<'a> PathCertificate<'a> {
             return Err(RefusalReason::BadEncoding);
         }
         let extensions = Extensions::read(fields.extensions)?;
+        extensions.check_lists().map_err(bad)?;
         let (is_ca, path_length) = match extensions.basic_constraints {
             Some(value) => super::read_basic_constraints(value).map_err(bad)?,
             None => (false, None),

@@ -63,7 +63,7 @@ fn matches(presented: &[u8], name: &[u8]) -> bool {
 }
 
 /// Whether an element's tag is one of GeneralName. RFC 5280 4.2.1.6
-fn is_general_name(tag: u8) -> bool {
+pub(super) fn is_general_name(tag: u8) -> bool {
     const CONSTRUCTED: u8 = 0x20;
     (der::context(0)..=der::context(8)).contains(&(tag & !CONSTRUCTED))
 }

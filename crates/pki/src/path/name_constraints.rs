@@ -745,7 +745,7 @@ mod tests {
         assert_eq!(judge(DIRECTORY, &name(&[]), &one), WITHIN);
     }
 
-    /// A long value in a base is compared with each of many short names. The comparison is paid for.
+    /// A long value in a base is compared with each of many short names.
     #[test]
     fn comparisons_of_long_values_are_paid_for() {
         const UTF8: u8 = der::UTF8_STRING;

@@ -263,3 +263,40 @@ fn an_encoded_minimum_of_a_subtree_is_accepted() {
     verify(&pki.verifier(), &chain(0)).unwrap();
     assert_eq!(reason(verify(&pki.verifier(), &chain(1))), RefusalReason::BadEncoding);
 }
+
+/// Also if nothing reads the list: there is no requested name and no revocation list. OpenSSL and
+/// Go refuse it. RFC 5280 4.2.1.6, 4.2.1.13
+#[test]
+fn a_malformed_list_of_names_or_of_distribution_points_is_refused() {
+    let pki = Pki::new();
+    let with = |number: u64, value: &[u8]| {
+        let custom =
+            || vec![CustomExtension::from_oid_content(&[2, 5, 29, number], value.to_vec())];
+        let mut leaf = leaf_params(&[]);
+        leaf.extended_key_usages.clear();
+        leaf.custom_extensions = custom();
+        let mut above = ca_params("Other");
+        above.custom_extensions = custom();
+        let above = Authority::signed_by(above, key(P256), &pki.root).unwrap();
+        let below = service().signed_by(&key(P256), &above).unwrap();
+        let chains = [pki.chain(&leaf), vec![below.der().clone(), above.der().clone()]];
+        [(Usage::Client, 0), (Usage::Server, 1)].map(|(usage, index)| {
+            let verdict = pki.verifier().verify(usage, &chains[index], None, None, now());
+            verdict.map(drop).map_err(|refusal| refusal.reason)
+        })
+    };
+    for (number, value) in [
+        (17, &[5, 0][..]),
+        (17, &[0x30, 3, 0x80, 1]),
+        (17, &[0x30, 3, 0x89, 1, b'a']),
+        (17, &[0x30, 2, 0x82, 1]),
+        (31, &[5, 0]),
+        (31, &[0x30, 2, 5, 0]),
+    ] {
+        for outcome in with(number, value) {
+            assert_eq!(outcome, Err(RefusalReason::BadEncoding), "{number} {value:?}");
+        }
+    }
+    assert_eq!(with(17, &[0x30, 0]), [Ok(()), Ok(())]);
+    assert_eq!(with(31, &[0x30, 2, 0x30, 0]), [Ok(()), Ok(())]);
+}
