@@ -168,7 +168,11 @@ fn candidates<'a>(
 ) -> (Vec<Candidate<'a>>, RefusalReason) {
     let mut refused = RefusalReason::UnknownIssuer;
     let mut candidates: Vec<Candidate<'a>> = Vec::with_capacity(sent.len());
-    for der in sent {
+    for (index, der) in sent.iter().enumerate() {
+        // Equal certificates are searched once. Of many, `keep_reachable` keeps the first.
+        if sent.len() <= FEW && sent.iter().take(index).any(|earlier| earlier == der) {
+            continue;
+        }
         if der.len() > MAX_CERTIFICATE_LENGTH {
             refused = RefusalReason::CertificateTooLarge;
         } else if let Ok(fields) = Certificate::parse(der) {
@@ -637,3 +641,28 @@ pub(crate) const MAX_INTERMEDIATES: usize = 32;
 
 /// The number of certificates that may take part without being reachable.
 const FEW: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    use super::*;
+    use crate::ChainVerifier;
+
+    #[test]
+    fn equal_certificates_are_searched_once() {
+        let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateDer::from(params.self_signed(&key).unwrap());
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertificateDer::from(params.self_signed(&key).unwrap());
+        let mut roots = Roots::new();
+        roots.add_der(&authority).unwrap();
+        let verifier = ChainVerifier::builder(Arc::new(roots)).build().unwrap();
+        let leaf = PathCertificate::of(Certificate::parse(&leaf).unwrap()).unwrap();
+        for count in [1, 2, FEW, FEW + 1, 100] {
+            let sent = vec![authority.clone(); count];
+            assert_eq!(candidates(&verifier.trusted, &leaf, &sent).0.len(), 1, "{count}");
+        }
+    }
+}
