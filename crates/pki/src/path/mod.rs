@@ -169,7 +169,7 @@ fn candidates<'a>(
     let mut refused = RefusalReason::UnknownIssuer;
     let mut candidates: Vec<Candidate<'a>> = Vec::with_capacity(sent.len());
     for (index, der) in sent.iter().enumerate() {
-        // Equal certificates are searched once. Of many, `keep_reachable` keeps the first.
+        // Equal certificates are searched once. If there are many, `keep_reachable` sees to it.
         if sent.len() <= FEW && sent.iter().take(index).any(|earlier| earlier == der) {
             continue;
         }
