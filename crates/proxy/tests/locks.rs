@@ -50,7 +50,7 @@ async fn connections_take_no_lock() {
     assert!(taken_by(WORKERS) > 0);
 }
 
-/// Whether a thread of this process has the name of a worker. Only Linux can tell.
+/// Whether a thread of this process has the name of a worker, as far as the system lists threads.
 fn has_workers() -> bool {
     let tasks = std::path::Path::new("/proc/self/task");
     let threads = tasks.read_dir().into_iter().flatten().flatten();
