@@ -483,7 +483,7 @@ impl Default for KeyPurposes {
 }
 
 impl KeyPurposes {
-    /// Those of an extension that names none.
+    /// The purposes of an extension that names none.
     pub(crate) const NONE: Self = Self { server: false, client: false, ocsp: false, any: false };
 
     /// Whether the key may be used thus. This is the rule for trusted certificates.

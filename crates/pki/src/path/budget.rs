@@ -4,7 +4,7 @@ use tercel_crypto::KeyKind;
 
 use crate::reason::RefusalReason;
 
-/// What is left of the allowed work. A refusal for [`RefusalReason::PathLimits`] ends the search.
+/// The rest of the allowed work. A refusal for [`RefusalReason::PathLimits`] ends the search.
 #[derive(Debug)]
 pub(crate) struct Budget {
     signatures: u32,
@@ -34,8 +34,8 @@ impl Budget {
     }
 }
 
-/// What signatures may cost in one search, those of revocation lists included, in signatures by
-/// P-256 keys. A path of 32 intermediates with RSA keys is within the limit.
+/// The maximum cost of the signatures in one search, with those of revocation lists. The unit is
+/// a signature by a P-256 key. A path of 32 intermediates with RSA keys is within the limit.
 const MOST_SIGNATURES: u32 = 96;
 
 /// The maximum number of comparisons in one search.

@@ -34,7 +34,7 @@ use budget::Budget;
 use name_constraints::NameConstraints;
 use signature_cache::{Digest, SignatureCache};
 
-/// What is trusted, and how signatures are verified.
+/// The trust anchors, and how signatures are verified.
 pub(crate) struct Trusted {
     pub(crate) roots: Arc<Roots>,
     /// The indices of the roots' anchors, sorted by name.
@@ -152,6 +152,7 @@ pub(crate) fn check_validity(
 
 /// A certificate that may be an issuer.
 struct Candidate<'a> {
+    der: &'a [u8],
     fields: Certificate<'a>,
     /// Whether an anchor has its issuer's name.
     is_below_anchor: bool,
@@ -168,15 +169,16 @@ fn candidates<'a>(
 ) -> (Vec<Candidate<'a>>, RefusalReason) {
     let mut refused = RefusalReason::UnknownIssuer;
     let mut candidates: Vec<Candidate<'a>> = Vec::with_capacity(sent.len());
-    for (index, der) in sent.iter().enumerate() {
-        // Equal certificates are searched once. If there are many, `keep_reachable` sees to it.
-        if sent.len() <= FEW && sent.iter().take(index).any(|earlier| earlier == der) {
+    for der in sent {
+        // Equal certificates are searched once. `keep_reachable` removes them if there are many.
+        if candidates.len() <= FEW && candidates.iter().any(|one| one.der == der.as_ref()) {
             continue;
         }
         if der.len() > MAX_CERTIFICATE_LENGTH {
             refused = RefusalReason::CertificateTooLarge;
         } else if let Ok(fields) = Certificate::parse(der) {
             candidates.push(Candidate {
+                der,
                 fields,
                 is_below_anchor: !trusted.anchors_named(fields.issuer).is_empty(),
                 read: PathCertificate::of(fields),
@@ -198,13 +200,10 @@ fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
     let mut by_subject: Vec<_> = certificates
         .iter()
         .enumerate()
-        .map(|(index, Candidate { fields, .. })| {
-            let signature = (fields.outer_signature_algorithm, fields.signature_bits().ok());
-            (fields.subject, fields.signed, signature, index)
-        })
+        .map(|(index, one)| (one.fields.subject, one.der, index))
         .collect();
     by_subject.sort_unstable();
-    by_subject.dedup_by_key(|(subject, signed, signature, _)| (*subject, *signed, *signature));
+    by_subject.dedup_by_key(|(_, der, _)| *der);
     let mut is_kept = vec![false; certificates.len()];
     let mut names = vec![name];
     while let Some(name) = names.pop() {
@@ -607,7 +606,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut signatures = std::mem::take(&mut self.signatures);
         let mut key = self.key(Issuer::Anchor(anchor_index))?;
         for step in path.downwards() {
-            // Those of other paths are valid as well, but this path was accepted.
+            // The signatures of other paths are valid as well, but this path was accepted.
             for one in &mut signatures {
                 one.is_accepted |= one.of == step.position && one.by == key;
             }
@@ -662,6 +661,10 @@ mod tests {
         let leaf = PathCertificate::of(Certificate::parse(&leaf).unwrap()).unwrap();
         for count in [1, 2, FEW, FEW + 1, 100] {
             let sent = vec![authority.clone(); count];
+            assert_eq!(candidates(&verifier.trusted, &leaf, &sent).0.len(), 1, "{count}");
+            // What is no certificate changes nothing.
+            let mut sent = sent;
+            sent.extend(vec![CertificateDer::from(vec![1]); FEW]);
             assert_eq!(candidates(&verifier.trusted, &leaf, &sent).0.len(), 1, "{count}");
         }
     }

@@ -105,7 +105,7 @@ impl Revocation {
                 if list.has(certificate.fields.serial_number) {
                     return Err(RefusalReason::Revoked);
                 }
-                // Its statement is about a later time. RFC 5280 5.1.2.4
+                // The list states what holds at a later time. RFC 5280 5.1.2.4
                 if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
                     return Err(RefusalReason::InvalidCrl);
                 }
