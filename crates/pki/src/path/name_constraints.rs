@@ -6,6 +6,8 @@
 
 use std::net::IpAddr;
 
+use tercel_wire::is_dns_name;
+
 use super::budget::Budget;
 use crate::certificate::{PathCertificate, string};
 use crate::der::{self, Element, Malformed, Reader};
@@ -205,7 +207,7 @@ impl<'n> Name<'n> {
         Ok(match tag {
             DNS => {
                 let wild = content.strip_prefix(b"*.");
-                if !is_domain(wild.unwrap_or(content)) {
+                if !is_dns_name(wild.unwrap_or(content)) {
                     return Err(Incomparable);
                 }
                 Self::Dns { name: content, wild }
@@ -215,7 +217,7 @@ impl<'n> Name<'n> {
                 // A quoted local part has several spellings. RFC 5321 4.1.2
                 let is_plain =
                     |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte);
-                if local.is_empty() || !local.iter().all(is_plain) || !is_domain(host) {
+                if local.is_empty() || !local.iter().all(is_plain) || !is_dns_name(host) {
                     return Err(Incomparable);
                 }
                 Self::Email { local, host }
@@ -261,13 +263,13 @@ impl<'a> Base<'a> {
                     None => (false, content),
                 };
                 // All names are below the empty domain.
-                if !content.is_empty() && !is_domain(domain) {
+                if !content.is_empty() && !is_dns_name(domain) {
                     return Ok(Self::Unknown(DNS));
                 }
                 Self::Dns(Domain { domain, only_below })
             }
             EMAIL => match (split_mailbox(content), Host::read(content)) {
-                (Some((local, host)), _) if is_domain(host) && !local.is_empty() => {
+                (Some((local, host)), _) if is_dns_name(host) && !local.is_empty() => {
                     Self::Email(Mailboxes::One { local, host })
                 }
                 (None, Some(host)) => Self::Email(Mailboxes::All(host)),
@@ -356,7 +358,7 @@ impl<'a> Host<'a> {
             None => Self::Is(base),
         };
         let (Self::Is(name) | Self::IsBelow(name)) = host;
-        is_domain(name).then_some(host)
+        is_dns_name(name).then_some(host)
     }
 
     fn contains(&self, host: &[u8]) -> bool {
@@ -381,15 +383,6 @@ fn is_below(name: &[u8], domain: &[u8]) -> bool {
 /// Names of hosts do not depend on case. RFC 4343 3
 fn eq(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
-}
-
-/// Whether a name consists of labels of letters, digits, hyphens and underscores.
-fn is_domain(name: &[u8]) -> bool {
-    let is_label = |label: &[u8]| {
-        let known = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
-        (1..=63).contains(&label.len()) && label.iter().all(known)
-    };
-    name.len() <= 253 && name.split(|byte| *byte == b'.').all(is_label)
 }
 
 /// The parts of a mailbox before and after its last `@`.
@@ -421,7 +414,7 @@ fn host_of(uri: &[u8]) -> Option<&[u8]> {
         return None;
     }
     let is_address = std::str::from_utf8(host).is_ok_and(|host| host.parse::<IpAddr>().is_ok());
-    (is_domain(host) && !is_address).then_some(host)
+    (is_dns_name(host) && !is_address).then_some(host)
 }
 
 /// Whether the bits of a mask are ones followed by zeros. RFC 4632 3.1

@@ -43,7 +43,7 @@ pub use message_extensions::{
 };
 pub use pre_shared_key::{OfferedPsks, PskBinder, PskIdentity};
 pub use protocol_negotiation::ProtocolName;
-pub use server_name::{HostName, ServerNameOffer};
+pub use server_name::{HostName, ServerNameOffer, is_dns_name};
 pub use signed_certificate_timestamp::SerializedSct;
 pub use status_request::{CertificateStatus, CertificateStatusRequest, ResponderId};
 pub use ticket_request::TicketRequest;

@@ -87,7 +87,7 @@ impl<'a> HostName<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let bytes = bytes.strip_suffix(b".").unwrap_or(bytes);
         let name = std::str::from_utf8(bytes).map_err(|_| DecodeError::InvalidHostName)?;
-        if !is_dns_name(name) && name.parse::<IpAddr>().is_err() {
+        if !is_dns_name(bytes) && name.parse::<IpAddr>().is_err() {
             return Err(DecodeError::InvalidHostName);
         }
         Ok(Self(name))
@@ -109,11 +109,13 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// Whether a name has labels of 1 to 63 letters, digits, hyphens and underscores, 253 bytes in all.
-fn is_dns_name(name: &str) -> bool {
+/// Whether a name has labels of 1 to 63 letters, digits, hyphens and underscores, and at most 253
+/// bytes in all. A final dot is not part of the name.
+#[must_use]
+pub fn is_dns_name(name: &[u8]) -> bool {
     let in_label = |byte| matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_');
     let mut label = 0_usize;
-    for byte in name.bytes() {
+    for &byte in name {
         if byte == b'.' && label > 0 {
             label = 0;
         } else if label < 63 && in_label(byte) {
