@@ -90,12 +90,12 @@ impl Certificate {
     /// The strength of the signature in bits (-1 if it is unknown), and libcrypto's number of its
     /// digest, or of the signature if it has no digest. `None` for a certificate that signs itself.
     pub(crate) fn signature_strength(&self) -> Option<(i32, i32)> {
+        if self.is_self_signed() {
+            return None;
+        }
         let (mut digest, mut algorithm, mut bits) = (0, 0, -1);
         // SAFETY: the certificate exists, and the numbers are variables.
         let known = unsafe {
-            if self.is_self_signed() {
-                return None;
-            }
             let (digest, algorithm, bits) = (&raw mut digest, &raw mut algorithm, &raw mut bits);
             X509_get_signature_info(self.as_ptr(), digest, algorithm, bits, ptr::null_mut()) == 1
         };
