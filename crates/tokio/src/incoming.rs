@@ -164,24 +164,35 @@ impl Incoming {
         }
     }
 
-    /// Discards received data until the peer closes or `left` bytes were received. An error of the
-    /// transport, an alert, and records that are not valid end the wait, too.
-    pub(crate) fn poll_discard<T: AsyncRead + Unpin>(
+    /// Whether there are received bytes that no read has returned.
+    pub(crate) fn has_unread(&self) -> bool {
+        let received = self.received.as_ref().is_some_and(|received| !received.is_empty());
+        received || !self.plaintext.is_empty()
+    }
+
+    /// Receives until the peer closes or `left` bytes were received. The data is kept for later
+    /// reads, or discarded. An error of the transport, an alert, and records that are not valid end
+    /// the wait, too.
+    pub(crate) fn poll_rest<T: AsyncRead + Unpin>(
         &mut self,
         receiver: &mut Receiver,
         transport: &mut T,
         context: &mut Context<'_>,
         left: &mut usize,
+        discards: bool,
     ) -> Poll<()> {
-        self.plaintext = Vec::new();
-        self.consumed = 0;
+        if discards {
+            self.plaintext = Vec::new();
+            self.consumed = 0;
+        }
         loop {
             let mut received = self.received.take().unwrap_or_else(pool::take_received);
             let has_closed = loop {
                 match receiver.open(&mut received) {
-                    Ok(Opened::Data(data)) => tercel_crypto::wipe(data),
                     Ok(Opened::More) => break false,
                     Ok(Opened::Closed) | Err(_) => break true,
+                    Ok(opened) if !discards => self.keep(opened),
+                    Ok(Opened::Data(data)) => tercel_crypto::wipe(data),
                     Ok(_) => {}
                 }
             };

@@ -29,8 +29,6 @@ pub(crate) struct Outgoing {
     urgent: bool,
     /// Whether close_notify was appended.
     closing: bool,
-    /// Whether a shutdown of the stream waits for the peer, as a close does.
-    pub(crate) shutdown_waits: bool,
     /// Whether up to [`pool::LONG_PIECE`] bytes are sealed at once, because the transport has taken
     /// all records of the last write. Fewer and longer writes to a socket take less time, but a
     /// transport that blocks holds their records.
@@ -226,7 +224,7 @@ impl Outgoing {
             self.waiting[side] = Some(waker.clone());
             let other = self.waiting[1 - side].as_ref();
             if let Some(other) = other.filter(|other| !other.will_wake(waker)) {
-                let both = Waker::from(Arc::new(WakeBoth([waker.clone(), other.clone()])));
+                let both = WakeBoth::waker(waker, other);
                 polled = poll(self, &mut Context::from_waker(&both));
             }
         }
@@ -314,7 +312,13 @@ impl Outgoing {
 }
 
 /// A waker that wakes both tasks.
-struct WakeBoth([Waker; 2]);
+pub(crate) struct WakeBoth([Waker; 2]);
+
+impl WakeBoth {
+    pub(crate) fn waker(one: &Waker, other: &Waker) -> Waker {
+        Arc::new(Self([one.clone(), other.clone()])).into()
+    }
+}
 
 impl Wake for WakeBoth {
     fn wake(self: Arc<Self>) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tercel::{
     Connection, ConnectionInfo, ReceiveBuffer,
@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use crate::incoming::Incoming;
-use crate::outgoing::Outgoing;
+use crate::outgoing::{Outgoing, WakeBoth};
 use crate::split::{SplitTransport, TlsReadHalf, TlsWriteHalf};
 use crate::timer::make_timer;
 
@@ -54,12 +54,26 @@ pub struct TlsStream<T> {
     incoming: Incoming,
     outgoing: Outgoing,
     early_data: Vec<u8>,
-    /// The state of [`Self::close`], after the writing side was closed.
-    drain: Option<Box<Drain>>,
+    /// `None` as long as no close has begun, and no shutdown will wait for the peer.
+    closing: Option<Box<Closing>>,
 }
 
-/// What is left of the limits of a close.
-struct Drain {
+/// The state of [`TlsStream::close`], and of a shutdown that waits for the peer.
+#[derive(Default)]
+struct Closing {
+    /// Whether a shutdown waits.
+    shutdown_waits: bool,
+    /// The wait for the peer, after the writing side was closed.
+    wait: Option<Wait>,
+    /// Whether the wait discards received data, so that later reads fail.
+    discards: bool,
+    /// The task that reads while another one shuts down: both wait for the transport, which wakes
+    /// only one of them.
+    reader: Option<Waker>,
+}
+
+/// What is left of the limits of a wait for the peer.
+struct Wait {
     bytes: usize,
     /// `None` in a runtime without timers.
     timer: Option<Pin<Box<Sleep>>>,
@@ -77,7 +91,7 @@ impl<T> TlsStream<T> {
             incoming: Incoming::new(received),
             outgoing: Outgoing::default(),
             early_data: Vec::new(),
-            drain: None,
+            closing: None,
         }
     }
 
@@ -140,7 +154,7 @@ impl<T> TlsStream<T> {
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        poll_fn(|context| self.poll_close(context)).await
+        poll_fn(|context| self.poll_close(context, true)).await
     }
 
     /// Sends buffered data and close_notify, and closes the transport for writing, without waiting
@@ -161,9 +175,15 @@ impl<T> TlsStream<T> {
 
     /// Sets whether [`AsyncWrite::poll_shutdown`] waits for the peer like [`Self::close`]. Default:
     /// off; it is [`Self::close_now`]. This is for servers and clients that shut a stream down and
-    /// drop it, such as those of hyper. One task has to read and to shut down.
+    /// drop it, such as those of hyper.
+    ///
+    /// Data that arrives during the wait is kept, [`MAX_DRAINED_BYTES`] at most, and can be read
+    /// meanwhile and afterwards: a tunnel, such as an upgraded connection of HTTP, shuts one
+    /// direction down and continues to read.
     pub fn set_shutdown_waits(&mut self, on: bool) {
-        self.outgoing.shutdown_waits = on;
+        if on || self.closing.is_some() {
+            self.closing.get_or_insert_default().shutdown_waits = on;
+        }
     }
 
     fn poll_close_now(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>
@@ -174,28 +194,49 @@ impl<T> TlsStream<T> {
         outgoing.poll_shutdown(&mut connection.sender, transport, context)
     }
 
-    fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>
+    fn poll_close(&mut self, context: &mut Context<'_>, discards: bool) -> Poll<io::Result<()>>
     where
         T: AsyncRead + AsyncWrite + Unpin,
     {
-        if self.drain.is_none() {
+        if self.closing.as_ref().is_none_or(|closing| closing.wait.is_none()) {
             ready!(self.poll_close_now(context))?;
         }
-        let Self { transport, connection, incoming, drain, .. } = self;
-        let drain = drain.get_or_insert_with(|| {
+        let Self { transport, connection, incoming, closing, .. } = self;
+        let Closing { wait, discards: has_discarded, reader, .. } =
+            closing.get_or_insert_default().as_mut();
+        let wait = wait.get_or_insert_with(|| {
             let timer = make_timer(|| Box::pin(sleep(MAX_DRAIN_TIME)));
-            Box::new(Drain { bytes: MAX_DRAINED_BYTES, timer, has_ended: false })
+            Wait { bytes: MAX_DRAINED_BYTES, timer, has_ended: false }
         });
-        if !drain.has_ended {
-            let receiver = &mut connection.receiver;
-            let polled = incoming.poll_discard(receiver, transport, context, &mut drain.bytes);
-            if let (true, Some(timer)) = (polled.is_pending(), &mut drain.timer) {
+        *has_discarded |= discards;
+        if !wait.has_ended {
+            let reader = reader.as_ref().filter(|reader| !reader.will_wake(context.waker()));
+            let both = reader.map(|reader| WakeBoth::waker(reader, context.waker()));
+            let before = wait.bytes;
+            let polled = incoming.poll_rest(
+                &mut connection.receiver,
+                transport,
+                &mut Context::from_waker(both.as_ref().unwrap_or_else(|| context.waker())),
+                &mut wait.bytes,
+                *has_discarded,
+            );
+            if let Some(reader) = reader.filter(|_| polled.is_ready() || wait.bytes < before) {
+                reader.wake_by_ref();
+            }
+            if let (true, Some(timer)) = (polled.is_pending(), &mut wait.timer) {
                 ready!(timer.as_mut().poll(context));
             }
-            drain.has_ended = true;
-            drain.timer = None;
+            wait.has_ended = true;
+            wait.timer = None;
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// Whether bytes of the peer have been received that no read has returned yet: data that did
+    /// not fit into the buffer of a read, or a record that is not complete.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        self.incoming.has_unread()
     }
 
     /// Server: takes the accepted early data, which is not part of the data that is read. An
@@ -297,11 +338,14 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<T> {
         context: &mut Context<'_>,
         out: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.drain.is_some() {
-            // Data was discarded, so a read must not look like the end of the peer's data.
-            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        let Self { transport, connection, incoming, outgoing, closing, .. } = self.get_mut();
+        if let Some(closing) = closing {
+            if closing.discards {
+                // Data was discarded, so a read must not look like the end of the peer's data.
+                return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+            }
+            closing.set_reader(context.waker());
         }
-        let Self { transport, connection, incoming, outgoing, .. } = self.get_mut();
         let Connection { sender, receiver, .. } = connection;
         incoming.poll_read(receiver, transport, context, out, |transport, context, requests| {
             let answered = outgoing.authenticate(sender, requests);
@@ -341,10 +385,18 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<T> {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if this.outgoing.shutdown_waits {
-            this.poll_close(context)
+        if this.closing.as_ref().is_some_and(|closing| closing.shutdown_waits) {
+            this.poll_close(context, false)
         } else {
             this.poll_close_now(context)
+        }
+    }
+}
+
+impl Closing {
+    fn set_reader(&mut self, waker: &Waker) {
+        if !self.reader.as_ref().is_some_and(|reader| reader.will_wake(waker)) {
+            self.reader = Some(waker.clone());
         }
     }
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use tercel::closing::{MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
 use tercel::wire::ProtocolVersion;
 use tercel_tokio::TlsStream;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy_bidirectional, duplex, split};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::support::{VERSIONS, loopback_pair, pair, pattern};
+use crate::support::{VERSIONS, client, join, loopback_pair, pair, pattern, server};
 
 /// Reads slowly until the end, so that the writer ends while data is in transit.
 async fn read_slowly(stream: &mut TlsStream<TcpStream>) -> std::io::Result<Vec<u8>> {
@@ -114,4 +114,108 @@ async fn data_can_be_read_after_close_now() {
     near.read_to_end(&mut late).await.unwrap();
     assert_eq!(late, b"late");
     near.close().await.unwrap();
+}
+
+/// A peer that sends only once it has read the end of this side's data, as a server does that gets
+/// a whole upload first.
+async fn answer_after_the_end(mut far: TlsStream<DuplexStream>) {
+    far.read_to_end(&mut Vec::new()).await.unwrap();
+    far.write_all(b"late").await.unwrap();
+    far.close_now().await.unwrap();
+}
+
+/// A shutdown is the end of one direction for a tunnel, such as an upgraded connection of HTTP.
+#[tokio::test]
+async fn a_tunnel_loses_no_data_by_a_shutdown_that_waits() {
+    let (mut near, far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
+    near.set_shutdown_waits(true);
+    let (mut end, mut user) = duplex(1 << 16);
+    let tunnel = tokio::spawn(async move { copy_bidirectional(&mut near, &mut end).await });
+    let far = tokio::spawn(answer_after_the_end(far));
+    user.shutdown().await.unwrap();
+    let mut late = Vec::new();
+    user.read_to_end(&mut late).await.unwrap();
+    assert_eq!(late, b"late");
+    far.await.unwrap();
+    tunnel.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_arrives_during_a_shutdown_is_kept() {
+    for arrives_first in [false, true] {
+        let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
+        near.set_shutdown_waits(true);
+        if arrives_first {
+            far.write_all(b"early ").await.unwrap();
+        }
+        let far = tokio::spawn(answer_after_the_end(far));
+        near.shutdown().await.unwrap();
+        let mut all = Vec::new();
+        near.read_to_end(&mut all).await.unwrap();
+        let expected = if arrives_first { b"early late".as_slice() } else { b"late" };
+        assert_eq!(all, expected);
+        far.await.unwrap();
+        // A close gives up what was not read.
+        near.close().await.unwrap();
+        let error = near.read(&mut [0; 10]).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotConnected);
+    }
+}
+
+/// The task that reads is woken although the transport wakes the task that shuts down.
+#[tokio::test(start_paused = true)]
+async fn another_task_reads_during_and_after_a_shutdown_that_waits() {
+    for pause in [MAX_DRAIN_TIME / 2, MAX_DRAIN_TIME * 2] {
+        let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
+        near.set_shutdown_waits(true);
+        let (mut reader, mut writer) = split(near);
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).await.map(|_| all)
+        });
+        let far = tokio::spawn(async move {
+            far.read_to_end(&mut Vec::new()).await.unwrap();
+            sleep(pause).await;
+            far.write_all(b"late").await.unwrap();
+            far.close_now().await.unwrap();
+        });
+        // The reader waits first.
+        sleep(Duration::from_millis(1)).await;
+        writer.shutdown().await.unwrap();
+        let all = timeout(Duration::from_secs(60), reading).await.expect("the reader is woken");
+        assert_eq!(all.unwrap().unwrap(), b"late");
+        far.await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_that_waits_keeps_a_limited_amount() {
+    let (mut near, mut far) = pair(ProtocolVersion::TLS1_3, 1 << 16).await;
+    near.set_shutdown_waits(true);
+    let flood = tokio::spawn(async move { far.write_all(&pattern(8 << 20)).await });
+    near.shutdown().await.unwrap();
+    drop(near);
+    assert!(flood.await.unwrap().is_err(), "all was kept");
+}
+
+#[tokio::test]
+async fn received_bytes_without_a_read_are_known() {
+    let (near, far) = duplex(1 << 16);
+    let (client, server) = (client().build().unwrap(), server().build().unwrap());
+    let (mut near, mut far) = join((near, far), client, server).await;
+    assert_eq!(near.read(&mut [0; 0]).await.unwrap(), 0);
+    far.write_all(b"two").await.unwrap();
+    near.read_exact(&mut [0; 1]).await.unwrap();
+    assert!(near.has_unread(), "plaintext");
+    near.read_exact(&mut [0; 2]).await.unwrap();
+    assert!(!near.has_unread());
+    far.transport_mut().write_all(&[23, 3, 3]).await.unwrap();
+    let read = timeout(Duration::from_millis(10), near.read(&mut [0; 1])).await;
+    assert!(read.is_err() && near.has_unread(), "the header of a record");
+}
+
+/// The limits are promised by the documents.
+#[test]
+fn limits_of_a_close() {
+    assert_eq!((MAX_DRAINED_BYTES, MAX_DRAIN_TIME), (1 << 20, Duration::from_secs(2)));
 }
