@@ -11,7 +11,7 @@ mod watchdog;
 // The integration tests use more of this module than the unit tests.
 #[allow(dead_code)]
 #[path = "../../tests/terminator/support.rs"]
-mod terminator;
+pub(crate) mod terminator;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -85,17 +85,25 @@ pub(crate) fn configs() -> (Arc<ServerConfig>, Arc<ClientConfig>) {
     (server, ClientConfig::builder().roots(roots).build().unwrap())
 }
 
-/// The server side of a connection over which the client has received a ticket.
-pub(crate) async fn connected(
+/// The server side and the client side of a connection. The client has not read any ticket.
+pub(crate) async fn pair(
     server: &Arc<ServerConfig>,
     client: &Arc<ClientConfig>,
-) -> TlsStream<DuplexStream> {
+) -> (TlsStream<DuplexStream>, TlsStream<DuplexStream>) {
     let (near, far) = tokio::io::duplex(1 << 16);
     let (acceptor, connector) =
         (Acceptor::new(Arc::clone(server)), Connector::new(Arc::clone(client)));
     let name = "server.test".try_into().unwrap();
     let (server, client) = tokio::join!(acceptor.accept(near), connector.connect(name, far));
-    let (mut server, mut client) = (server.unwrap(), client.unwrap());
+    (server.unwrap(), client.unwrap())
+}
+
+/// The server side of a connection over which the client has received a ticket.
+pub(crate) async fn connected(
+    server: &Arc<ServerConfig>,
+    client: &Arc<ClientConfig>,
+) -> TlsStream<DuplexStream> {
+    let (mut server, mut client) = pair(server, client).await;
     server.write_all(b"x").await.unwrap();
     client.read_exact(&mut [0]).await.unwrap();
     server
