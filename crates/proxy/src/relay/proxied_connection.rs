@@ -269,9 +269,10 @@ impl ProxiedConnection {
     }
 
     /// Whether a drain closes the connection now: the client has not been promised an answer, and
-    /// has sent nothing that was not read yet.
+    /// has sent nothing that was not read yet, such as the first part of a record.
     fn is_drained(&self) -> bool {
         self.worker.drain_state().is_some_and(|drain| !self.is_promised_an_answer(&drain))
+            && !self.client.has_unread()
             && !has_unread_data(self.client.transport())
     }
 

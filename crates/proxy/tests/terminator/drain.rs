@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tercel::ClientConfig;
 use tercel::wire::ProtocolVersion;
-use tercel_tokio::Connector;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tercel_proxy::Proxy;
+use tercel_tokio::{Connector, TlsStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy, duplex, split};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
@@ -121,6 +123,68 @@ async fn drain_closes_idle_http_connections() {
         assert_eq!(timeout(LIMIT, stream.read(&mut [0; 10])).await.unwrap().unwrap(), 0);
     }
     drop((silent, idle));
+    wait_for_end(proxy).await;
+}
+
+/// A client of which only the first bytes of a record arrive while the gate is closed.
+async fn connect_through(
+    mut gate: watch::Receiver<bool>,
+    proxy: &Proxy,
+    settings: Arc<ClientConfig>,
+) -> TlsStream<DuplexStream> {
+    let (near, far) = duplex(1 << 16);
+    let transport = TcpStream::connect(proxy.addresses()[0]).await.unwrap();
+    tokio::spawn(async move {
+        let (mut from_client, mut to_client) = split(far);
+        let (mut from_proxy, mut to_proxy) = transport.into_split();
+        let down = async {
+            let _ = copy(&mut from_proxy, &mut to_client).await;
+            to_client.shutdown().await
+        };
+        let up = async {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from_client.read(&mut piece).await {
+                let first = if *gate.borrow() { count } else { 3 };
+                to_proxy.write_all(&piece[..first]).await?;
+                gate.wait_for(|open| *open).await.unwrap();
+                to_proxy.write_all(&piece[first..count]).await?;
+            }
+            to_proxy.shutdown().await
+        };
+        tokio::join!(up, down)
+    });
+    Connector::new(settings).connect("a.example".try_into().unwrap(), near).await.unwrap()
+}
+
+#[tokio::test]
+async fn request_of_which_a_part_has_arrived_is_answered_in_a_drain() {
+    let folder = Folder::new(&["a.example"]);
+    let proxy = crate::support::start(&format!(
+        "workers = 1\ndrain = 12\n{}alpn = \"http/1.1\"\nto = \"{}\"\n[timeouts]\npark = 0.4",
+        folder.listener(),
+        echo().await
+    ));
+    let settings = client().alpn(&["http/1.1"]).build().unwrap();
+    let (gate, opened) = watch::channel(true);
+    let mut before_first_byte = connect_through(opened.clone(), &proxy, settings.clone()).await;
+    let mut between_requests = connect_through(opened, &proxy, settings.clone()).await;
+    between_requests.write_all(b"one").await.unwrap();
+    between_requests.read_exact(&mut [0; 3]).await.unwrap();
+    let mut idle = connect_with(&proxy, "a.example", settings).await.unwrap();
+    assert_eq!(echoed(&mut idle, b"one").await, b"one");
+    gate.send_replace(false);
+    before_first_byte.write_all(b"two").await.unwrap();
+    between_requests.write_all(b"two").await.unwrap();
+    proxy.drain();
+    // A connection that is idle is closed.
+    assert_eq!(timeout(LIMIT, idle.read(&mut [0; 10])).await.unwrap().unwrap(), 0);
+    gate.send_replace(true);
+    for mut stream in [before_first_byte, between_requests] {
+        let mut answer = [0; 3];
+        timeout(LIMIT, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"two");
+    }
+    drop(idle);
     wait_for_end(proxy).await;
 }
 
