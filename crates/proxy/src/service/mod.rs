@@ -164,16 +164,20 @@ impl Supervisor {
                 self.reload.begin(&self.proxy, &mut self.watches);
             }
             Signal::Reload => tracing::warn!("reload ignored during shutdown"),
-            Signal::Drain if !self.draining => {
-                self.health.draining();
+            // A drain may already be in progress, because a thread has ended. The second signal of
+            // an operator is `Stop`.
+            Signal::Drain => {
                 notify::stopping();
                 notify::extend_timeout(self.proxy.config().drain);
                 let connections = self.proxy.connections();
                 tracing::info!(connections, "draining; no new connections are accepted");
-                self.end_reloads();
-                self.proxy.drain();
+                if !self.draining {
+                    self.health.draining();
+                    self.end_reloads();
+                    self.proxy.drain();
+                }
             }
-            Signal::Drain | Signal::Stop => {
+            Signal::Stop => {
                 tracing::info!(connections = self.proxy.connections(), "stopping immediately");
                 self.proxy.stop();
                 self.end_reloads();
@@ -210,3 +214,31 @@ fn ended_thread(logging: &logs::Logging, proxy: &Proxy, watches: &[Watch]) -> Op
 
 /// Interval of checks whether a thread has ended.
 const THREAD_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::terminator::{
+        Folder, client, connect, echo, echoed, start, wait_for_end, wait_until_closed,
+    };
+
+    /// A service manager may send SIGTERM when it sees in `/healthz` that a thread was lost.
+    #[tokio::test]
+    async fn first_signal_does_not_cut_a_drain_that_a_lost_thread_has_begun() {
+        let folder = Folder::new(&["a.example"]);
+        let (listener, to) = (folder.listener(), echo().await);
+        let proxy = start(&format!("workers = 1\ndrain = 600\n{listener}to = \"{to}\""));
+        let address = proxy.addresses()[0];
+        let (health, watches) = (Health::new(), Vec::new());
+        let mut supervisor =
+            Supervisor { proxy, health, watches, reload: Reload::default(), draining: false };
+        let mut stream = connect(&supervisor.proxy, "a.example", client()).await.unwrap();
+        assert_eq!(echoed(&mut stream, b"before").await, b"before");
+        supervisor.drain_without("certificates");
+        supervisor.handle(Signal::Drain);
+        wait_until_closed(address).await;
+        assert_eq!(echoed(&mut stream, b"after").await, b"after");
+        supervisor.handle(Signal::Stop);
+        wait_for_end(supervisor.proxy).await;
+    }
+}
