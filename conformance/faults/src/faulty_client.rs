@@ -3,14 +3,17 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use nix::sys::socket::{setsockopt, sockopt::TcpMaxSeg};
 use tercel::{ClientConfig, ServerName};
+use tercel_harness::backend::Ended;
 use tercel_harness::clients::connect;
 use tercel_harness::http;
 use tercel_tokio::{Connector, TlsStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use crate::kinds::{Kind, Version};
@@ -36,12 +39,15 @@ pub(crate) struct ClientContext {
     /// The number of bytes that a client sends in a complete handshake.
     pub(crate) length12: usize,
     pub(crate) length13: usize,
+    /// Which connections to the working backend have ended.
+    pub(crate) ended: Ended,
 }
 
 impl ClientContext {
     /// The same context for another terminator.
     pub(crate) fn at(&self, target: SocketAddr) -> Self {
-        Self { target, tls12: self.tls12.clone(), tls13: self.tls13.clone(), ..*self }
+        let (tls12, tls13) = (self.tls12.clone(), self.tls13.clone());
+        Self { target, tls12, tls13, ended: self.ended.clone(), ..*self }
     }
 
     pub(crate) fn config(&self, version: Version) -> &Arc<ClientConfig> {
@@ -184,17 +190,38 @@ impl ClientContext {
     }
 
     /// The server must close the connection of a client that does not read, before the whole answer
-    /// is sent.
+    /// is sent. The client cannot see that, so it waits for the end of the backend's connection.
     async fn never_read(&self, source: IpAddr) -> io::Result<Observed> {
-        let mut stream = self.send_request(source, setup::WORKING, LARGE).await?;
-        // The server makes progress until all buffers in between are full.
-        sleep(IDLE + Duration::from_secs(4)).await;
-        let all = timeout(TOLERANCE, http::answer(&mut stream)).await;
-        match all {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let query = format!("client={}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let transport = self.connect_with_little_room(source).await?;
+        let connector = Connector::new(self.tls13.clone());
+        let mut stream = connector.connect(name(setup::WORKING), transport).await?;
+        stream.write_all(&http::request(&format!("{LARGE}?{query}"), false)).await?;
+        let ended = async {
+            while !self.ended.has(&query) {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        if timeout(setup::IDLE + TOLERANCE, ended).await.is_err() {
+            return Ok(Observed::Fault("not closed in time"));
+        }
+        match timeout(TOLERANCE, http::answer(&mut stream)).await {
             Ok(Err(_)) => Ok(Observed::ServerClosed),
             Ok(Ok(_)) => Ok(Observed::Fault("still served without reading")),
-            Err(_) => Ok(Observed::Fault("not closed in time")),
+            Err(_) => Ok(Observed::Fault("no end after a close")),
         }
+    }
+
+    /// Connects so that the systems on both sides keep little of an answer that is not read:
+    /// hundreds of such clients could exhaust the memory that the system has for TCP. The buffer of
+    /// the server's system grows with the size of the segments.
+    async fn connect_with_little_room(&self, source: IpAddr) -> io::Result<TcpStream> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((source, 0).into())?;
+        socket.set_recv_buffer_size(16 * 1024)?;
+        setsockopt(&socket, TcpMaxSeg, &1400)?;
+        socket.connect(self.target).await
     }
 }
 

@@ -83,7 +83,7 @@ fn main() -> Result<ExitCode> {
     let behind = program::runtime(1)?;
     let mut setup = behind.block_on(Setup::start(&program))?;
     let roots = proxy::roots(&setup.authority.root_pem())?;
-    let context = Arc::new(runtime.block_on(context(setup.target, &roots))?);
+    let context = Arc::new(runtime.block_on(context(&setup, &roots))?);
     let idle_files = setup.proxy.resources()?.files;
     let start = Instant::now();
     let clients = if options.quick { 3000 } else { options.clients };
@@ -215,7 +215,8 @@ fn regular_clients(target: SocketAddr) -> Vec<clients::ClientKind> {
 }
 
 /// Faulty clients do not resume, so that their handshakes always have the same length.
-async fn context(target: SocketAddr, roots: &Roots) -> Result<ClientContext> {
+async fn context(setup: &Setup, roots: &Roots) -> Result<ClientContext> {
+    let target = setup.target;
     let config = |version| {
         // P-256 has a short key share, so there are fewer positions at which to cut. It is also the
         // certificate's curve.
@@ -228,6 +229,7 @@ async fn context(target: SocketAddr, roots: &Roots) -> Result<ClientContext> {
         tls13: config(ProtocolVersion::TLS1_3)?,
         length12: 0,
         length13: 0,
+        ended: setup.backends.ended(),
     };
     let length = async |version: Version| {
         let server = ServerName::try_from(setup::WORKING)?;

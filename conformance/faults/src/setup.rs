@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use tercel_harness::backend::{Backend, Behaviour};
+use tercel_harness::backend::{Backend, Behaviour, Ended};
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::pki::{Authority, Key, Leaf};
 use tercel_harness::ports::free_port;
 use tercel_harness::proxy::{ProcessOptions, Proxy};
 
-/// The terminator's time limit of a handshake.
-pub(crate) const HANDSHAKE: Duration = Duration::from_secs(3);
+/// The terminator's time limit of a handshake. Regular clients meet this limit and the next one,
+/// also on a busy machine.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(5);
 /// The terminator's limit of idle time.
-pub(crate) const IDLE: Duration = Duration::from_secs(3);
+pub(crate) const IDLE: Duration = Duration::from_secs(10);
 /// The limit of connections from one address.
 pub(crate) const PER_CLIENT: usize = 64;
 /// The limit of all connections.
@@ -101,6 +102,11 @@ impl Setup {
 }
 
 impl Backends {
+    /// Which connections to the working backend have ended.
+    pub(crate) fn ended(&self) -> Ended {
+        self.working.ended()
+    }
+
     /// The number of connections that are open to all backends.
     pub(crate) fn open(&self) -> usize {
         [&self.working, &self.slow, &self.closes, &self.resets, &self.silent]

@@ -1,6 +1,6 @@
 //! A plain HTTP backend that names itself in its answers, counts requests, and can misbehave.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -48,7 +48,23 @@ struct Counters {
     open: AtomicUsize,
     /// Paths under [`ONCE`], and how often each was requested.
     once: Mutex<HashMap<String, u32>>,
+    /// Queries of requests whose connections have ended.
+    ended: Mutex<HashSet<String>>,
 }
+
+/// The ended connections to a backend.
+#[derive(Clone, Debug)]
+pub struct Ended(Arc<Counters>);
+
+impl Ended {
+    /// Whether the connection has ended over which this query was requested.
+    #[must_use]
+    pub fn has(&self, query: &str) -> bool {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner).contains(query)
+    }
+}
+
+const SEND_BUFFER: u32 = 64 * 1024;
 
 /// Clients request each path under this prefix once: a second request is a replay.
 pub const ONCE: &str = "/once/";
@@ -67,6 +83,9 @@ impl Backend {
     pub async fn start(name: &str, behaviour: Behaviour) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+        // The system would have room for megabytes of each answer that is not read, and hundreds of
+        // them would exhaust the memory that it has for TCP. Accepted sockets inherit the size.
+        socket.set_send_buffer_size(SEND_BUFFER)?;
         // Hundreds of clients may connect at once. The backlog is long, because a full queue of the
         // system would delay clients.
         let listener = socket.listen(4096)?;
@@ -104,6 +123,12 @@ impl Backend {
     #[must_use]
     pub fn open(&self) -> usize {
         self.counters.open.load(Ordering::Relaxed)
+    }
+
+    /// Which connections have ended, by the query of a request.
+    #[must_use]
+    pub fn ended(&self) -> Ended {
+        Ended(Arc::clone(&self.counters))
     }
 
     /// How often a path under [`ONCE`] was requested.
@@ -156,8 +181,12 @@ async fn serve(
             return Ok(());
         }
     };
+    let query = &Mutex::new(None);
     let respond = service_fn(|request: Request<Incoming>| async move {
         let path = request.uri().path();
+        if let Some(last) = request.uri().query() {
+            *query.lock().unwrap_or_else(PoisonError::into_inner) = Some(last.to_owned());
+        }
         if path.starts_with(ONCE) {
             *counters.lock().entry(path.to_owned()).or_default() += 1;
         }
@@ -173,5 +202,8 @@ async fn serve(
     // A client may close its half of the connection before the answer.
     let server =
         http1::Builder::new().half_close(true).serve_connection(TokioIo::new(stream), respond);
-    Ok(server.await?)
+    let served = server.await;
+    let query = query.lock().unwrap_or_else(PoisonError::into_inner).take();
+    counters.ended.lock().unwrap_or_else(PoisonError::into_inner).extend(query);
+    Ok(served?)
 }
