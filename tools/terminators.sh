@@ -4,7 +4,7 @@
 #
 # usage: tools/terminators.sh TERCEL [--quick] [--rounds N] [--seconds N] [--workers N] [--rsa] [--all]
 #            [--only NAME,..] [--rows NAME,..] [--base NAME] [--connections N] [--share-backend] [--out FOLDER]
-#            [--libssl NAME=FOLDER]..
+#            [--libssl NAME=FOLDER].. [--program NAME=TERCEL]..
 #
 # terminators: tercel-proxy, nginx-stream, haproxy-tcp, which relay bytes; with --all also tercel-proxy-lazy, nginx-http
 #   and haproxy-http, which connect to the backend when a request arrives. Each is a file in tools/terminators with the
@@ -13,10 +13,16 @@
 #   (nginx-web@system) and on that of each folder (nginx-web@NAME), which may also have a libcrypto.so.3. Ratios are to
 #   the same server on the system's. Rows: full-13, resumed-13, download, requests, memory (the plain connections of the
 #   same server are subtracted).
+# With --program, another build of this project runs as tercel-proxy@NAME in addition to tercel-proxy, for instance
+#   `--program before=target/before/tercel --only tercel-proxy@before,tercel-proxy --base tercel-proxy@before`.
 # rows: full-13 full-12 resumed-13 resumed-12 (handshakes; each connection is then closed), download, upload
 #   (MB of 10^6 bytes), requests (wrk), h2 (h2load), latency (at a fixed rate, a quarter of the requests that the
 #   slowest reached in the first round, so that the load keeps up), memory (10,000 idle connections), scaling
 #   (2 workers, and two processes with one each at the same address).
+# rows with other clients, by tools/terminators/peers.py, which have to be named: unread (full handshakes of clients that
+#   close without having read their tickets), unclosed (2,000 clients that tercel-proxy closes because they are idle, and
+#   that never close: processor time, and memory at the peak and afterwards), instructions (of tercel-proxy in Valgrind,
+#   for one connection: of a client that reads and closes, and of those two). Instructions hardly depend on other load.
 # All run over loopback with one suite (AES-128-GCM), X25519, a chain of one certificate, and tickets: two after a full
 # handshake and one after a resumed one, which is the default of all. If a terminator is faster than its load, rates
 # differ less than the terminators do, and processor time per unit must be compared.
@@ -34,6 +40,7 @@ shift
 rounds=5 seconds=5 workers='' key=ecdsa base='' idle=10000 out='' memory_rounds=3 rows='' share_backend=''
 only=''
 libraries=()
+declare -A program_of=()
 all_rows=full-13,full-12,resumed-13,resumed-12,download,upload,requests,h2,latency,memory,scaling
 quick_rows=full-13,resumed-13,resumed-12,download,requests,latency,memory
 while [ $# -gt 0 ]; do
@@ -42,6 +49,7 @@ while [ $# -gt 0 ]; do
     --all) only=tercel-proxy,nginx-stream,haproxy-tcp,tercel-proxy-lazy,nginx-http,haproxy-http ;;
     --rsa) key=rsa ;;
     --libssl) libraries+=("$2") && shift ;;
+    --program) program_of[${2%%=*}]=$(realpath "${2#*=}") && shift ;;
     --rounds) rounds=$2 && shift ;;
     --seconds) seconds=$2 && shift ;;
     --workers) workers=$2 && shift ;;
@@ -124,6 +132,10 @@ suite_13=TLS_AES_128_GCM_SHA256
 backend_port=18400 backend_h2_port=18401
 # `shares` is set if two processes listen on one address and accept each other's tickets.
 shares=''
+# The idle time of tercel-proxy: longer than any other row holds idle connections.
+idle_time=3600
+# A program that runs the terminator.
+wrapper=()
 keys=$work/keys
 mkdir "$keys"
 if [ "$key" = rsa ]; then
@@ -164,8 +176,9 @@ EOF
 for file in "$here"/terminators/*.sh; do source "$file"; done
 
 wait_for_port() { # PORT PID
-    local try
-    for try in $(seq 200); do
+    local try tries=200
+    [ ${#wrapper[@]} -eq 0 ] || tries=2000
+    for try in $(seq "$tries"); do
         (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
         kill -0 "$2" 2>/dev/null || break
         sleep 0.05
@@ -182,9 +195,11 @@ start() {
     mkdir -p "$folder"
     chmod 755 "$folder"
     port=$((18410 + 10 * ${4:-$2})) h2_port=$((18411 + 10 * ${4:-$2})) plain_port=$((18412 + 10 * ${4:-$2}))
-    local command server=${1%@*} library=''
-    [[ $1 != *@* ]] || library=${folder_of[${1#*@}]}
-    command="env LD_LIBRARY_PATH=$library $("terminator_${server//-/_}")"
+    local command server=${1%@*} library='' program=$tercel
+    if [[ $1 = *@* ]]; then
+        library=${folder_of[${1#*@}]-} program=${program_of[${1#*@}]-$tercel}
+    fi
+    command="env LD_LIBRARY_PATH=$library ${wrapper[*]} $("terminator_${server//-/_}")"
     # shellcheck disable=SC2086
     taskset -c "$3" $command >"$folder/log" 2>&1 &
     pid=$!
@@ -354,7 +369,7 @@ memory_row() {
     wait "$loading" || { fail "$(tail -n 1 "$folder/err"), after $try looks"; return; }
     record rss-bytes-each "$(divide $((rss * 1024)) "$idle")"
     record pss-bytes-each "$(divide $((pss * 1024)) "$idle")"
-    [[ $name != *@* ]] || plain_memory "$rss"
+    [ ${#libraries[@]} -eq 0 ] || plain_memory "$rss"
 }
 
 # The memory of the same number of connections without TLS, of a new process, and what TLS adds to it.
@@ -380,6 +395,84 @@ plain_memory() { # RSS
     [ -e "$folder/holding" ] || { fail "not $idle plain connections" && return; }
     record plain-rss-bytes-each "$(divide $((rss * 1024)) "$idle")"
     record tls-rss-bytes-each "$(divide $((($1 - rss) * 1024)) "$idle")"
+}
+
+peers() { # KIND COUNT: fails the row if a client fails
+    OPENSSL_CONF=$work/openssl.cnf taskset -c "$load_cores" python3 "$here/terminators/peers.py" "$1" "$port" \
+        "$keys/ca.pem" "$2" 2>"$folder/err" || { fail "$(tail -n 1 "$folder/err")" && return 1; }
+}
+
+unread() {
+    local before begun count=$((500 * seconds))
+    peers unread 200 || return 0
+    before=$(processor "$pid") begun=$(date +%s%N)
+    peers unread "$count" || return 0
+    record per-second "$(divide "${count}000000000" $(($(date +%s%N) - begun)))"
+    record cpu-us "$(divide $(($(processor "$pid") - before)) "$count")"
+}
+
+# Starts tercel-proxy with an idle time in which `peers unclosed` makes its connections. Sets `files`.
+start_for_unclosed() {
+    stop "$pid"
+    idle_time=10
+    start "$name" 0 "$terminator_cores"
+    idle_time=3600
+    files=$(open_files)
+}
+
+open_files() { ls "/proc/$pid/fd" | wc -l; }
+
+# Runs clients that do not close until the terminator has left all of them.
+hold_unclosed() { # COUNT
+    local holding try
+    rm -f "$folder/input" "$folder/said"
+    mkfifo "$folder/input"
+    peers unclosed "$1" <"$folder/input" >"$folder/said" &
+    holding=$!
+    exec 4>"$folder/input"
+    for try in $(seq 1200); do
+        grep -q holding "$folder/said" && [ "$(open_files)" -le "$files" ] && break
+        kill -0 "$holding" 2>/dev/null || break
+        sleep 0.1
+    done
+    left=$(($(open_files) - files))
+    exec 4>&-
+    wait "$holding" || { failed=yes && return 1; }
+    [ "$left" -le 0 ] || { fail "$left files of clients that never close are open after $try looks" && return 1; }
+}
+
+unclosed() {
+    local before rss files left peak count=2000
+    start_for_unclosed
+    before=$(processor "$pid") rss=$(memory "$pid" Rss)
+    hold_unclosed "$count" || return 0
+    peak=$(sed -n 's/^VmHWM: *\([0-9]*\) kB/\1/p' "/proc/$pid/status")
+    record cpu-us "$(divide $(($(processor "$pid") - before)) "$count")"
+    record peak-rss-bytes-each "$(divide $(((peak - rss) * 1024)) "$count")"
+    record left-rss-bytes-each "$(divide $((($(memory "$pid" Rss) - rss) * 1024)) "$count")"
+}
+
+# The difference of two runs is without the start and the end of the process.
+instructions() {
+    local kind count files left counted=()
+    for kind in orderly unread unclosed; do
+        counted=()
+        for count in 50 250; do
+            wrapper=(valgrind --tool=callgrind "--callgrind-out-file=/dev/null")
+            start_for_unclosed
+            if [ "$kind" = unclosed ]; then
+                hold_unclosed "$count" || break
+            else
+                peers "$kind" "$count" || break
+            fi
+            kill -TERM "$pid"
+            wait "$pid" || true
+            counted+=("$(sed -n 's/.*Collected : \([0-9]*\)$/\1/p' "$folder/log")")
+        done
+        wrapper=()
+        [ ${#counted[@]} -eq 2 ] || return 0
+        record "$kind-each" "$(divide $((counted[1] - counted[0])) 200)"
+    done
 }
 
 # Compares resumed handshakes of one process with two workers and of two processes with one worker. The two
@@ -460,6 +553,9 @@ measure() {
     h2) h2 ;;
     latency) latency ;;
     memory) memory_row ;;
+    unread) unread ;;
+    unclosed) [[ $name != tercel-proxy* ]] || unclosed ;;
+    instructions) [[ $name != tercel-proxy* ]] || instructions ;;
     # With ticket keys from a file haproxy issues no new ticket for a used one, and clients run out of them.
     scaling) [[ $name == haproxy-* ]] || scaling ;;
     *) echo "there is no row $row" >&2 && exit 2 ;;
@@ -483,6 +579,7 @@ wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
     echo "terminators on cores $terminator_cores with $workers workers, load on $load_cores, backend on $backend_cores"
     echo "$key certificate, $suite_13 and $suite_12, x25519; $rounds rounds of $seconds s; $idle idle connections"
     "$tercel" --version
+    for name in "${!program_of[@]}"; do echo "$name: $("${program_of[$name]}" --version)"; done
     for library in "${libraries[@]}"; do
         echo "${library%%=*}: $(grep -aom 1 'OpenSSL [0-9.]* [0-9]* [A-Z][a-z]* [0-9]*' "${library#*=}"/libcrypto.so.3 2>/dev/null ||
             echo "libcrypto of the system")"
@@ -495,8 +592,8 @@ wait_for_port "$backend_port" "$!" || { cat "$folder"/*log >&2 && exit 1; }
 failed='' rate='' steps=$((rounds * ${#rows[@]} * ${#terminators[@]})) step=0 begun=$SECONDS
 for round in $(seq "$rounds"); do
     for row in "${rows[@]}"; do
-        # Memory hardly differs between rounds, and its measurement takes long.
-        [ "$row" != memory ] || [ "$round" -le "$memory_rounds" ] || continue
+        # Memory and instructions hardly differ between rounds, and their measurement takes long.
+        [[ $row != memory && $row != instructions ]] || [ "$round" -le "$memory_rounds" ] || continue
         for place in "${!terminators[@]}"; do
             name=${terminators[(place + round - 1) % ${#terminators[@]}]}
             if [ -t 2 ]; then
@@ -511,7 +608,7 @@ for round in $(seq "$rounds"); do
 done
 [ ! -t 2 ] || printf '\r\033[K' >&2
 
-awk -f "$here/terminators/summary.awk" -v base="$base" -v json="$out/report.json" -v about="$out/machine.txt" "$results"
+awk -f "$here/terminators/summary.awk" -v base="$base" -v libraries=${#libraries[@]} -v json="$out/report.json" -v about="$out/machine.txt" "$results"
 echo
 echo "$((SECONDS - begun)) s; $out/report.json and measurements.tsv have every figure"
 [ -z "$failed" ] || { echo "FAILED: see above" >&2 && exit 1; }

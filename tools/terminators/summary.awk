@@ -1,5 +1,5 @@
 # Reduces lines of `round row terminator metric value` to medians, ranges and ratios to one terminator.
-# Variables: base (a terminator), json (the output file), about (a file whose lines are added to it).
+# Variables: base (a terminator), libraries (whether libraries are compared), json (the output file), about (a file whose lines are added to it).
 
 BEGIN { FS = "\t" }
 
@@ -22,7 +22,7 @@ function spread(n,    i, j, swap) {
 }
 
 # The terminator that ratios are relative to: for a server on several libraries, itself on the system's.
-function base_of(name) { return sub(/@.*/, "@system", name) ? name : base }
+function base_of(name) { return libraries && sub(/@.*/, "@system", name) ? name : base }
 
 function better(metric) { return metric ~ /per-second$|of-two/ ? "more" : "less" }
 

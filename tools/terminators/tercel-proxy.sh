@@ -4,7 +4,7 @@
 #   `tercel-proxy-lazy` waits for the first byte instead.
 # log: warnings only; the others write no access log either.
 # resumption: in `scaling` ticket keys from a file, because a client may resume at the other process.
-# timeouts.idle: longer than any row holds idle connections, as for the others.
+# timeouts.idle: longer than rows hold idle connections, as for the others, except in `unclosed`.
 
 tercel_proxy_config() { # CONNECT
     cat >"$folder/config.toml" <<EOF
@@ -13,7 +13,7 @@ drain = 0
 [log]
 level = "warn"
 [timeouts]
-idle = 3600
+idle = $idle_time
 [limits]
 connections = 100000
 [[listener]]
@@ -34,7 +34,7 @@ EOF
     if [ -n "$shares" ]; then
         printf '[resumption]\ntickets = "shared"\nticket_keys = "%s"\n' "$keys/tickets.tercel" >>"$folder/config.toml"
     fi
-    echo "$tercel proxy --config $folder/config.toml"
+    echo "$program proxy --config $folder/config.toml"
 }
 
 terminator_tercel_proxy() { tercel_proxy_config at-once; }
