@@ -1,7 +1,8 @@
 //! DER encoding of a `SubjectPublicKeyInfo` around a public key.
 //!
 //! This module encodes the public half of a private key in the form that a certificate has. It does
-//! not parse input; AWS-LC does. It only finds the algorithm in what AWS-LC has parsed.
+//! not parse input; AWS-LC does. It only finds the algorithm in what AWS-LC has parsed. The reader
+//! of PKCS#12 files uses its encoding of lengths.
 
 use crate::backend::ec::Curve;
 use crate::backend::ml_dsa::ParameterSet;
@@ -67,7 +68,8 @@ pub(crate) fn spki_algorithm(spki: &[u8]) -> Option<&[u8]> {
     Some(&fields[..fields.len() - after_algorithm.len()])
 }
 
-fn append(out: &mut Vec<u8>, tag: u8, contents: &[u8]) {
+/// Appends an element with a tag of one byte.
+pub(crate) fn append(out: &mut Vec<u8>, tag: u8, contents: &[u8]) {
     out.push(tag);
     let len = contents.len().to_be_bytes();
     let significant = &len[len.iter().take_while(|byte| **byte == 0).count()..];
@@ -84,8 +86,8 @@ fn append(out: &mut Vec<u8>, tag: u8, contents: &[u8]) {
     out.extend_from_slice(contents);
 }
 
-/// The contents of the first element, of any tag, and the bytes after it.
-fn contents(input: &[u8]) -> Option<(&[u8], &[u8])> {
+/// The contents of the first element, of any tag of one byte, and the bytes after it.
+pub(crate) fn contents(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = input.get(1..)?.split_first()?;
     let (len, rest) = if first < 0x80 {
         (usize::from(first), rest)

@@ -47,8 +47,7 @@ impl core::error::Error for CryptoError {}
 pub enum Pkcs12Error {
     /// The MAC does not verify: the password is wrong, or the file was modified.
     WrongPassword,
-    /// The file is not PKCS#12, is incomplete, or has a form that is not supported, such as the
-    /// files of GnuTLS and NSS, whose algorithms of PBKDF2 lack their NULL.
+    /// The file is not PKCS#12, is incomplete, or has a form that is not supported.
     Malformed,
     /// The file has no MAC, so that nothing shows whether it was modified.
     NoMac,

@@ -1,5 +1,8 @@
 //! PKCS#12 files: a private key and certificates, protected by a password. RFC 7292
 
+mod ber;
+mod prf_parameters;
+
 use core::fmt;
 use std::ffi::CString;
 
@@ -18,15 +21,17 @@ pub struct Pkcs12 {
 
 impl Pkcs12 {
     /// Verifies the MAC of a file (BER) with the password, and decrypts the contents. The
-    /// encryption may be PBES2, or 3DES, RC2-40 and RC4 of older files. RFC 7292 4, RFC 8018 6.2
+    /// encryption may be PBES2, also as GnuTLS and NSS write it, or 3DES, RC2-40 and RC4 of older
+    /// files. RFC 7292 4, RFC 8018 6.2
     ///
     /// # Errors
     ///
     /// The reason why the file cannot be opened.
     pub fn open(file: &[u8], password: &str) -> Result<Self, Pkcs12Error> {
-        let password = CString::new(password).map_err(|_| Pkcs12Error::WrongPassword)?;
-        let contents = pkcs12::open(file, &password);
-        wipe(&mut password.into_bytes());
+        let terminated = CString::new(password).map_err(|_| Pkcs12Error::WrongPassword)?;
+        let contents = prf_parameters::complete(file, password)
+            .and_then(|completed| pkcs12::open(completed.as_deref().unwrap_or(file), &terminated));
+        wipe(&mut terminated.into_bytes());
         let contents = contents?;
         let key = contents.key.map(|der| SigningKey::from_der(&der)).transpose();
         let key = key.map_err(Pkcs12Error::Key)?;

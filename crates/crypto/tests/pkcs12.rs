@@ -1,4 +1,5 @@
-//! PKCS#12 files that the `openssl` program writes. Without the program nothing is tested.
+//! PKCS#12 files of OpenSSL, GnuTLS and NSS. A program that is not installed is skipped; there is a
+//! file of the latter two in `vectors`.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,6 +61,103 @@ fn files_of_each_form_are_opened() {
             let opened = Pkcs12::open(&file, password).unwrap();
             assert_eq!(opened.key.unwrap().public_key_spki(), key.public_key_spki(), "{form:?}");
             assert_eq!(opened.certificates, [read("cert.der"), read("ca.der")], "{form:?}");
+        }
+    }
+}
+
+/// Runs a program in a folder. Returns false if it is not installed.
+fn run(folder: &Path, program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    let Ok(output) = command.current_dir(folder).args(arguments).output() else { return false };
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {text}");
+    true
+}
+
+/// PBKDF2's function has no parameters in them, although RFC 8018 A.2 and B.1.2 ask for NULL. The
+/// file of GnuTLS is DER, the one of NSS has indefinite lengths. RFC 7292 B.2, B.3, RFC 2315 7, 8
+#[test]
+fn files_of_gnutls_and_nss_are_opened() {
+    for file in [&include_bytes!("vectors/gnutls.p12")[..], include_bytes!("vectors/nss.p12")] {
+        let opened = Pkcs12::open(file, "secret").unwrap();
+        assert!(opened.key.is_some() && opened.certificates.len() == 2);
+        for wrong in ["", "wrong", "secret "] {
+            assert_eq!(Pkcs12::open(file, wrong).unwrap_err(), Pkcs12Error::WrongPassword);
+        }
+    }
+}
+
+/// The MAC is verified before anything is added. RFC 7292 4
+#[test]
+fn a_changed_file_of_gnutls_or_nss_is_rejected() {
+    for file in [&include_bytes!("vectors/gnutls.p12")[..], include_bytes!("vectors/nss.p12")] {
+        for at in [file.len() / 3, file.len() / 2, file.len() - 40] {
+            let mut file = file.to_vec();
+            file[at] ^= 1;
+            assert_eq!(Pkcs12::open(&file, "secret").unwrap_err(), Pkcs12Error::WrongPassword);
+        }
+        let cut = Pkcs12::open(&file[..file.len() - 1], "secret").unwrap_err();
+        assert_eq!(cut, Pkcs12Error::Malformed);
+    }
+}
+
+#[test]
+fn files_of_certtool_are_opened() {
+    let Some(folder) = folder("pkcs12-gnutls") else { return };
+    let content = ["--load-privkey", "key.pem", "--load-certificate", "cert.pem"];
+    let to_p12 = ["--to-p12", "--outder", "--outfile", "file.p12", "--p12-name", "näme"];
+    let with_password: [(&[&str], &str); 8] = [
+        (&["--password=secret"], "secret"),
+        (&["--password=secret", "--load-ca-certificate", "ca.pem"], "secret"),
+        (&["--password=secret", "--pkcs-cipher=aes-256", "--hash=sha512"], "secret"),
+        (&["--password=secret", "--pkcs-cipher=aes-192"], "secret"),
+        (&["--password=secret", "--pkcs-cipher=3des"], "secret"),
+        (&["--password=secret", "--pkcs-cipher=3des-pkcs12"], "secret"),
+        (&["--password=secret", "--pkcs-cipher=rc2-40"], "secret"),
+        (&["--empty-password"], ""),
+    ];
+    let without = (&["--null-password"][..], "");
+    for (form, password) in with_password.into_iter().chain([without]) {
+        if !run(&folder, "certtool", &[&to_p12[..], &content, form].concat()) {
+            return println!("skipped: certtool is not installed");
+        }
+        let file = std::fs::read(folder.join("file.p12")).unwrap();
+        let opened = Pkcs12::open(&file, password).unwrap_or_else(|error| {
+            panic!("{form:?}: {error}");
+        });
+        assert!(opened.key.is_some(), "{form:?}");
+        let leaf = std::fs::read(folder.join("cert.der")).unwrap();
+        assert!(opened.certificates.contains(&leaf), "{form:?}");
+    }
+}
+
+#[test]
+fn files_of_pk12util_are_opened_or_refused_for_their_algorithm() {
+    let Some(folder) = folder("pkcs12-nss") else { return };
+    let _ = std::fs::remove_dir_all(folder.join("db"));
+    std::fs::create_dir(folder.join("db")).unwrap();
+    if !run(&folder, "certutil", &["-N", "-d", "db", "--empty-password"]) {
+        return println!("skipped: certutil is not installed");
+    }
+    export(&folder, "x", &[&ALL[..], &["-name", "leaf"]].concat());
+    assert!(run(&folder, "pk12util", &["-i", "file.p12", "-d", "db", "-W", "x"]));
+    let read: [&[&str]; 3] = [&[], &["-C", "none"], &["-W", ""]];
+    // A function and a cipher of PBES2 that AWS-LC does not have.
+    let refused: [&[&str]; 2] = [&["-M", "SHA-512"], &["-C", "CAMELLIA-256-CBC"]];
+    let forms = read.map(|form| (form, None)).into_iter();
+    let refused = refused.map(|form| (form, Some(Pkcs12Error::Unsupported)));
+    for (form, error) in forms.chain(refused) {
+        let password = if form.contains(&"-W") { "" } else { "secret" };
+        let arguments = ["-o", "file.p12", "-n", "leaf", "-d", "db", "-W", password];
+        assert!(run(&folder, "pk12util", &[&arguments[..], form].concat()));
+        let file = std::fs::read(folder.join("file.p12")).unwrap();
+        match Pkcs12::open(&file, password) {
+            Ok(opened) => {
+                assert!(opened.key.is_some() && error.is_none(), "{form:?}");
+                let leaf = std::fs::read(folder.join("cert.der")).unwrap();
+                assert!(opened.certificates.contains(&leaf), "{form:?}");
+            }
+            Err(found) => assert_eq!(Some(found), error, "{form:?}"),
         }
     }
 }

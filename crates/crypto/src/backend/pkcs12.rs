@@ -6,6 +6,7 @@ use core::ptr;
 use super::failed;
 use super::handle::{Bytes, Handle, Object};
 use super::lc;
+use super::memory::wipe;
 use crate::error::{CryptoError, Pkcs12Error};
 
 /// The contents of a file: the private key, if there is one, as PKCS#8; and the certificates, in
@@ -115,6 +116,69 @@ fn certificates(stack: &Handle<lc::OPENSSL_STACK>) -> Result<Vec<Vec<u8>>, Crypt
         })
         .collect()
 }
+
+/// The hash function of a file's MAC.
+#[derive(Clone, Copy)]
+pub(crate) struct MacHash(&'static lc::EVP_MD);
+
+impl MacHash {
+    /// Reads an encoded AlgorithmIdentifier. `None` if AWS-LC does not have the function.
+    pub(crate) fn from_algorithm(encoded: &[u8]) -> Option<Self> {
+        let mut input = lc::CBS { data: encoded.as_ptr(), len: encoded.len() };
+        // SAFETY: `input` covers `encoded`. The result is null, or a static object.
+        let hash = unsafe { lc::EVP_parse_digest_algorithm(&raw mut input).as_ref() };
+        hash.map(Self).ok_or_else(|| failed(CryptoError::Internal)).ok()
+    }
+
+    /// The length of the blocks that the function processes.
+    pub(crate) fn block_len(self) -> usize {
+        // SAFETY: the object is valid.
+        unsafe { lc::EVP_MD_block_size(self.0) }
+    }
+
+    /// The digest of `message`, hashed again until the function was applied `count` times, at
+    /// least once.
+    pub(crate) fn iterated(self, message: &[u8], count: u32) -> Option<Vec<u8>> {
+        let (mut digest, mut next, mut len) = ([0; MAX_DIGEST], [0; MAX_DIGEST], 0);
+        let mut hash = |input: &[u8], out: &mut [u8; MAX_DIGEST]| {
+            // SAFETY: `input` is valid for reads of its length, and `out` for writes of the longest
+            // digest; they do not overlap.
+            let hashed = unsafe {
+                let (input, input_len) = (input.as_ptr().cast(), input.len());
+                let len = &raw mut len;
+                lc::EVP_Digest(input, input_len, out.as_mut_ptr(), len, self.0, ptr::null_mut())
+            };
+            (hashed == 1).then_some(usize::try_from(len).unwrap_or(0))
+        };
+        let len = hash(message, &mut digest)?;
+        for _ in 1..count {
+            hash(digest.get(..len)?, &mut next)?;
+            core::mem::swap(&mut digest, &mut next);
+        }
+        let result = digest.get(..len)?.to_vec();
+        wipe(&mut digest);
+        wipe(&mut next);
+        Some(result)
+    }
+
+    /// HMAC with this function. RFC 2104
+    pub(crate) fn mac(self, key: &[u8], message: &[u8]) -> Option<Vec<u8>> {
+        let (mut mac, mut len) = ([0; MAX_DIGEST], 0);
+        // SAFETY: the slices are valid for reads of their lengths, and `mac` for writes of the
+        // longest digest.
+        let made = unsafe {
+            let (message, message_len) = (message.as_ptr(), message.len());
+            let (key, key_len) = (key.as_ptr().cast(), key.len());
+            let (out, len) = (mac.as_mut_ptr(), &raw mut len);
+            lc::HMAC(self.0, key, key_len, message, message_len, out, len)
+        };
+        let len = usize::try_from(len).ok().filter(|_| !made.is_null())?;
+        mac.get(..len).map(<[u8]>::to_vec)
+    }
+}
+
+/// EVP_MAX_MD_SIZE
+const MAX_DIGEST: usize = 64;
 
 /// A stack of certificates.
 impl Object for lc::OPENSSL_STACK {

@@ -46,6 +46,18 @@ fn a_key_in_another_form_or_of_another_certificate_is_refused() {
     assert!(error(&chain, &files.text("secret.pem")).contains("encrypted"));
 }
 
+/// Files of GnuTLS and NSS lack the parameters of PBKDF2's function. RFC 8018 B.1.2
+#[test]
+fn pkcs12_files_of_gnutls_and_nss_are_opened() {
+    for file in [
+        &include_bytes!("../../../crypto/tests/vectors/gnutls.p12")[..],
+        include_bytes!("../../../crypto/tests/vectors/nss.p12"),
+    ] {
+        let identity = Identity::from_pkcs12(file, "secret").unwrap();
+        tercel_native_tls::TlsAcceptor::new(identity).unwrap();
+    }
+}
+
 /// The default of OpenSSL 3, the one of older versions, and the one of some other programs.
 const FORMS: [&[&str]; 3] =
     [&[], &["-legacy"], &["-keypbe", "PBE-SHA1-3DES", "-certpbe", "PBE-SHA1-3DES"]];
