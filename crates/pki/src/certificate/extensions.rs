@@ -30,6 +30,7 @@ impl<'a> Extensions<'a> {
     /// must be known. RFC 5280 4.2
     fn read(extensions: &'a [u8]) -> Result<Self, RefusalReason> {
         let mut found = Self::default();
+        let mut others = Others::default();
         let mut has_unknown = false;
         let mut extensions = Reader::new(extensions);
         while !extensions.is_empty() {
@@ -42,6 +43,7 @@ impl<'a> Extensions<'a> {
             };
             let Some(place) = place else {
                 has_unknown |= critical;
+                others.add(oid);
                 continue;
             };
             // A hint is not worth a refusal, but its criticality says that it must be understood.
@@ -50,6 +52,9 @@ impl<'a> Extensions<'a> {
                 return Err(RefusalReason::BadEncoding);
             }
             found.has_critical_policies |= critical && matches!(oid, [_, _, 32]);
+        }
+        if others.has_duplicate() {
+            return Err(RefusalReason::BadEncoding);
         }
         if has_unknown { Err(RefusalReason::UnsupportedCriticalExtension) } else { Ok(found) }
     }
@@ -100,6 +105,45 @@ impl<'a> Extensions<'a> {
         let own = Reader::new(own).optional(der::context(0)).ok()??;
         let theirs = der::single(issuer.subject_key_identifier?, der::OCTET_STRING).ok()?;
         Some(own == theirs)
+    }
+}
+
+/// The identifiers of the extensions that are not processed. Real certificates have two or three.
+#[derive(Default)]
+struct Others<'a> {
+    /// The first ones, which are compared with each other.
+    few: [&'a [u8]; 8],
+    count: usize,
+    /// All others. They are sorted, so that the work does not grow with their product.
+    more: Vec<&'a [u8]>,
+}
+
+impl<'a> Others<'a> {
+    fn add(&mut self, oid: &'a [u8]) {
+        match self.few.get_mut(self.count) {
+            Some(place) => {
+                *place = oid;
+                self.count = self.count.saturating_add(1);
+            }
+            None => self.more.push(oid),
+        }
+    }
+
+    /// Whether an extension occurs twice. RFC 5280 4.2
+    fn has_duplicate(mut self) -> bool {
+        let mut few = self.few.get(..self.count).unwrap_or_default();
+        if self.more.is_empty() {
+            while let [first, rest @ ..] = few {
+                if rest.contains(first) {
+                    return true;
+                }
+                few = rest;
+            }
+            return false;
+        }
+        self.more.extend_from_slice(few);
+        self.more.sort_unstable();
+        self.more.windows(2).any(|pair| matches!(pair, [one, other] if one == other))
     }
 }
 
@@ -278,8 +322,22 @@ mod tests {
         assert_eq!(read(&one(14, CRITICAL)), unknown);
         let malformed = Err(RefusalReason::BadEncoding);
         assert_eq!(read(&one(30, &[1, 1, 1])), malformed);
-        for number in [14, 15, 17, 19, 30, 31, 32, 33, 35, 36, 37, 54] {
+        for number in [14, 15, 17, 19, 30, 31, 32, 33, 35, 36, 37, 54, 18, 99] {
             assert_eq!(read(&[one(number, &[]), one(number, &[])].concat()), malformed);
+        }
+    }
+
+    /// RFC 5280 4.2
+    #[test]
+    fn of_extensions_that_are_not_processed_each_occurs_once() {
+        for count in [1, 2, 7, 8, 9, 10, 20] {
+            let different: Vec<_> = (60..60 + count).map(|number| one(number, &[])).collect();
+            assert_eq!(Extensions::read(&different.concat()).map(drop), Ok(()));
+            for repeated in 60..60 + count {
+                let list = [different.concat(), one(repeated, &[])].concat();
+                let refused = Extensions::read(&list).map(drop);
+                assert_eq!(refused, Err(RefusalReason::BadEncoding), "{repeated} of {count}");
+            }
         }
     }
 }

@@ -51,6 +51,10 @@ fn unsupported_critical_extension() {
     let mut extension = CustomExtension::from_oid_content(&[1, 2, 3, 4], vec![5, 0]);
     leaf.custom_extensions = vec![extension.clone()];
     verify(&pki.verifier(), &pki.chain(&leaf)).unwrap();
+    // RFC 5280 4.2: an extension occurs once.
+    leaf.custom_extensions = vec![extension.clone(), extension.clone()];
+    assert_eq!(reason(verify(&pki.verifier(), &pki.chain(&leaf))), RefusalReason::BadEncoding);
+    leaf.custom_extensions = vec![extension.clone()];
 
     extension.set_criticality(true);
     leaf.custom_extensions = vec![extension];
