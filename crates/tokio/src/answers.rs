@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tercel::pki::Refusal;
 use tercel::{
-    Answer, Credential, Question, ServerConfig,
+    Answer, Question, ServerConfig,
     psk::PreSharedKey,
     questions::{
         AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
@@ -32,6 +32,7 @@ macro_rules! answers {
         #[derive(Clone, Default)]
         pub struct Answers {
             $($name: Option<AnswerFn<$Question, $Answer>>,)*
+            select_credential: Option<AnswerFn<SelectCredentialQuestion, Answer>>,
             store_session: Option<AnswerFn<NewSession, ()>>,
         }
 
@@ -61,6 +62,9 @@ macro_rules! answers {
                         let answer = required(&self.$name, stringify!($Variant))?;
                         Ok($Question::answer_from(answer(question).await))
                     })*
+                    Question::SelectCredential(question) => {
+                        Ok(required(&self.select_credential, "SelectCredential")?(question).await)
+                    }
                     _ => Err(HandshakeError::Unanswered("a question of an unknown kind")),
                 }
             }
@@ -96,8 +100,6 @@ answers! {
         /// Sets the function that finds a session to offer to a server. It has to remove the
         /// session from the store in the same step.
         find_client_session: FindClientSession(FindClientSessionQuestion) => Option<ClientSession>,
-        /// Sets the function that selects the certificate.
-        select_credential: SelectCredential(SelectCredentialQuestion) => Option<Arc<Credential>>,
         /// Sets the function that signs. It returns `None` if no signature can be made.
         sign: Sign(SignQuestion) => Option<Vec<u8>>,
         /// Sets the function that verifies the peer.
@@ -110,6 +112,35 @@ impl Answers {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets the function that selects the credential. It answers with
+    /// [`answer`](SelectCredentialQuestion::answer), or, for a server name that is unknown, with
+    /// [`answer_unknown_name`](SelectCredentialQuestion::answer_unknown_name): the client is then
+    /// refused with `unrecognized_name`. RFC 6066 3
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tercel_tokio::Answers;
+    /// # async fn find(_: &str) -> Option<Arc<tercel::Credential>> { None }
+    /// let answers = Answers::new().select_credential(|question| async move {
+    ///     let name = question.request().server_name.unwrap_or("www.example").to_owned();
+    ///     match find(&name).await {
+    ///         None => question.answer_unknown_name(),
+    ///         found => question.answer(found),
+    ///     }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn select_credential<F>(
+        mut self,
+        answer: impl Fn(SelectCredentialQuestion) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.select_credential = Some(boxed(answer));
+        self
     }
 
     /// Sets the function that stores a new session. The client receives the session's ticket only

@@ -38,11 +38,11 @@ async fn every_question_may_wait() {
                 (!question.client_hello().cipher_suites.is_empty()).then_some(inner)
             }
         })
-        .select_credential(move |_| {
+        .select_credential(move |question| {
             let credential = credential.clone();
             async move {
                 yield_briefly().await;
-                Some(credential)
+                question.answer(Some(credential))
             }
         })
         .find_session(move |question| {
@@ -102,6 +102,25 @@ async fn a_pre_shared_key_may_be_found_asynchronously() {
     let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
     assert_eq!(near.unwrap().info().pre_shared_key(), Some(&b"name"[..]));
     assert_eq!(far.unwrap().info().pre_shared_key(), Some(&b"name"[..]));
+}
+
+/// RFC 6066 3
+#[tokio::test]
+async fn a_server_name_may_be_unknown() {
+    for (is_unknown, alert) in [(true, "unrecognized_name"), (false, "handshake_failure")] {
+        let answers = Answers::new().select_credential(move |question| async move {
+            yield_briefly().await;
+            if is_unknown { question.answer_unknown_name() } else { question.answer(None) }
+        });
+        let server = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
+        let acceptor = Acceptor::new(server).answers(answers);
+        let connector = Connector::new(client().build().unwrap());
+        let (near, far) = duplex(1 << 16);
+        let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+        far.unwrap_err();
+        let error = near.unwrap_err().to_string();
+        assert!(error.contains(alert), "{error}");
+    }
 }
 
 #[tokio::test]
