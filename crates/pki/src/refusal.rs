@@ -155,6 +155,14 @@ impl Refusal {
                 return f.write_str("; it has this address as a DNS name, which is not accepted");
             }
         }
+        if let Some(ServerName::DnsName(name)) = &self.requested_name {
+            let is_dotted = |own: &String| {
+                own.strip_suffix('.').is_some_and(|own| own.eq_ignore_ascii_case(name.as_ref()))
+            };
+            if self.names.iter().any(is_dotted) {
+                return f.write_str("; it has this name with a final dot, which is not accepted");
+            }
+        }
         let Some((first, others)) = self.names.split_first() else {
             return f.write_str("; it has no DNS name and no IP address");
         };

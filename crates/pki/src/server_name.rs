@@ -13,7 +13,8 @@ use tercel_wire::HostName;
 ///
 /// The rule for DNS names is the same as for received names ([`HostName`]), and permissive: labels
 /// are letters, digits, hyphens and underscores in any order, and a final dot is removed. Names in
-/// other scripts have to be converted to this form first (IDNA).
+/// other scripts have to be converted to this form first (IDNA). In a certificate a name has no
+/// final dot: one that has it matches no server (RFC 5280 4.2.1.6).
 ///
 /// ```
 /// use tercel_pki::ServerName;

@@ -51,6 +51,10 @@ fn is_valid_for(presented: &Element<'_>, name: &ServerName<'_>) -> bool {
 
 /// Whether a dNSName is this name, or has a wildcard in place of its first label. A name that is
 /// equal to a host name is a host name, so its syntax needs no check. RFC 9525 6.3
+///
+/// A dNSName with a final dot is no name in the preferred syntax (RFC 5280 4.2.1.6, RFC 1034 3.5),
+/// and matches nothing. OpenSSL and Go compare the text, so that such a certificate is valid only
+/// for a name that is typed with the dot. Here both are the same host.
 fn matches(presented: &[u8], name: &[u8]) -> bool {
     let Some(parent) = presented.strip_prefix(b"*.") else {
         return presented.eq_ignore_ascii_case(name);
@@ -90,6 +94,7 @@ mod tests {
             ("b.*.example", "b.a.example", false),
             ("*.*.example", "b.a.example", false),
             ("a.example.", "a.example", false),
+            ("*.a.example.", "b.a.example", false),
             ("a-.example", "a-.example", true),
             ("-a.example", "-a.example", true),
             ("_a.example", "_a.example", true),

@@ -66,6 +66,21 @@ fn dns_names_match_whole_and_without_case() {
     assert!(!accepts(&pki, &chain, "example"));
 }
 
+/// RFC 5280 4.2.1.6, RFC 1034 3.5
+#[test]
+fn a_dns_name_with_a_final_dot_matches_nothing() {
+    let pki = Pki::new();
+    let chain = pki.chain(&leaf_params(&["Service.example."]));
+    for wanted in ["service.example", "service.example."] {
+        let refusal = verify_name(&pki.verifier(), &chain, wanted).unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "the certificate is not valid for service.example; it has this name with a final dot, \
+             which is not accepted"
+        );
+    }
+}
+
 #[test]
 fn a_wildcard_stands_for_one_label() {
     let pki = Pki::new();
