@@ -1948,8 +1948,9 @@ tercel_status tercel_answer_peer(struct tercel_handshake *handshake,
 tercel_status tercel_roots_from_pem(const uint8_t *pem, size_t len, const struct tercel_roots **roots);
 
 // Creates a set with the authorities of the operating system. The environment variables
-// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read, or that are not
-// authorities', are left out: see tercel_roots_warning.
+// SSL_CERT_FILE and SSL_CERT_DIR are respected; all files of a folder are read, whatever their
+// names are. Certificates that cannot be read, or that are not authorities', are left out: see
+// tercel_roots_warning.
 tercel_status tercel_roots_system(const struct tercel_roots **roots);
 
 // Writes which certificates of the source are no trust anchors, for people, and a NUL, at most

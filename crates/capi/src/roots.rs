@@ -45,8 +45,9 @@ pub unsafe extern "C" fn tercel_roots_from_pem(
 }
 
 /// Creates a set with the authorities of the operating system. The environment variables
-/// SSL_CERT_FILE and SSL_CERT_DIR are respected. Certificates that cannot be read, or that are not
-/// authorities', are left out: see tercel_roots_warning.
+/// SSL_CERT_FILE and SSL_CERT_DIR are respected; all files of a folder are read, whatever their
+/// names are. Certificates that cannot be read, or that are not authorities', are left out: see
+/// tercel_roots_warning.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_roots_system(roots: *mut *const Roots) -> Status {
     // SAFETY: the caller's duty.

@@ -249,6 +249,10 @@ impl Roots {
     /// The authorities that the operating system trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` are
     /// honoured.
     ///
+    /// All files of a folder are read, as by Go. OpenSSL reads only those that are named by the
+    /// hash of their subject (`openssl rehash`). A folder therefore needs no such links, and must
+    /// contain only authorities that are to be trusted, whatever the names of their files are.
+    ///
     /// System stores often have some unusual certificates. Those that cannot be read are skipped
     /// ([`NativeRoots::problems`]). Sections in OpenSSL's own form (`TRUSTED CERTIFICATE`) are
     /// skipped in folders, because the same authorities are there in the usual form, too. Those

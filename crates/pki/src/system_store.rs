@@ -31,7 +31,7 @@ impl Found {
         Self::of_platform()
     }
 
-    /// Reads a file, and all files of folders.
+    /// Reads a file, and all files of folders, whatever their names are: see `Roots::native`.
     pub(crate) fn of_files(file: Option<&Path>, folders: &[PathBuf]) -> Self {
         let (mut found, mut seen) = (Self::default(), BTreeSet::new());
         match file {

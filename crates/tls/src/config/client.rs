@@ -326,8 +326,8 @@ setters! {
 
 impl ClientConfigBuilder {
     /// Sets the certificate authorities of the operating system as the trusted roots. The
-    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected. Requires the feature
-    /// `native-roots`, which is off by default.
+    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` are respected: see
+    /// [`Roots::native`]. Requires the feature `native-roots`, which is off by default.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
