@@ -146,11 +146,16 @@ pub(crate) const fn context_constructed(number: u8) -> u8 {
 /// Encodes a SEQUENCE with this content. The fields of a trust anchor are stored without tag and
 /// length.
 pub(crate) fn sequence(content: &[u8]) -> Vec<u8> {
+    encoded(SEQUENCE, content)
+}
+
+/// Encodes an element.
+pub(crate) fn encoded(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len().to_be_bytes();
     let start = length.iter().take_while(|&&byte| byte == 0).count();
     let digits = length.get(start..).unwrap_or_default();
     let mut element = Vec::with_capacity(content.len() + 2 + digits.len());
-    element.push(SEQUENCE);
+    element.push(tag);
     match digits {
         [] => element.push(0),
         [short] if *short < 0x80 => element.push(*short),

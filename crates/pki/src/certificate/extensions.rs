@@ -259,6 +259,18 @@ impl<'a> PathCertificate<'a> {
         self.usages.is_none_or(|[first, _]| first & super::CRL_SIGN != 0)
     }
 
+    /// The commonNames that have the form of a DNS name, as a subjectAltName, if the certificate
+    /// has no dNSName.
+    pub(crate) fn common_dns_names(&self) -> Result<Option<Vec<u8>>, Malformed> {
+        if let Some(names) = self.extensions.subject_alt_name {
+            let mut names = Reader::new(der::single(names, der::SEQUENCE)?).elements();
+            if names.any(|name| name.tag == der::context(2)) {
+                return Ok(None);
+            }
+        }
+        super::names::common_dns_names(self.fields.subject)
+    }
+
     /// See [`Extensions::is_key_of`].
     pub(crate) fn is_signed_by_key_of(&self, issuer: &PathCertificate<'_>) -> Option<bool> {
         self.extensions.is_key_of(&issuer.extensions)

@@ -136,7 +136,8 @@ pub fn subject_names(
 /// characters.
 ///
 /// The commonName can identify a client, if the authority puts the client's identity there; it
-/// never identifies a server. RFC 5280 4.1.2.6
+/// never identifies a server. Constraints on DNS names apply to the commonName of a client's
+/// certificate if that has no DNS name, and the commonName has the form of one. RFC 5280 4.1.2.6
 pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
     names::common_name(Certificate::parse_or_refuse(certificate)?.subject).map_err(bad_encoding)
 }

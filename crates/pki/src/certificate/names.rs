@@ -6,6 +6,8 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
+use tercel_wire::is_dns_name;
+
 use super::Certificate;
 use super::identifiers::{attribute_name, dotted};
 use crate::der::{self, Element, Malformed, Reader};
@@ -110,6 +112,26 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
     }
     sets.reverse();
     sets.join(",")
+}
+
+/// The commonNames of a distinguished name that have the form of a DNS name, as a subjectAltName of
+/// dNSNames. `None` if there are none.
+pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
+    let mut found = Vec::new();
+    let mut sets = Reader::new(name);
+    while !sets.is_empty() {
+        let mut attributes = Reader::new(sets.expect(der::SET)?);
+        while !attributes.is_empty() {
+            let mut attribute = Reader::new(attributes.expect(der::SEQUENCE)?);
+            let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
+            let value = attribute.element()?;
+            let text = (kind == COMMON_NAME).then(|| string(value)).flatten().unwrap_or_default();
+            if text.contains('.') && is_dns_name(text.as_bytes()) {
+                found.extend(der::encoded(der::context(2), text.as_bytes()));
+            }
+        }
+    }
+    Ok((!found.is_empty()).then(|| der::sequence(&found)))
 }
 
 /// The most specific commonName of a distinguished name. It is for programs, so it is not escaped.
@@ -267,6 +289,21 @@ mod tests {
         assert_eq!(common_name(&name).unwrap(), None);
         assert_eq!(common_name(&[]).unwrap(), None);
         assert!(common_name(&name[..name.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn common_names_may_have_the_form_of_dns_names() {
+        let mut name = Vec::new();
+        for other in ["a user", "user", "a..b", ".a.b", "a.b.", "a@b.c", "*.b.c"] {
+            name.extend(attribute(COMMON_NAME, der::UTF8_STRING, other.as_bytes()));
+        }
+        name.extend(attribute(&[0x55, 4, 10], der::UTF8_STRING, b"org.example"));
+        assert_eq!(common_dns_names(&name), Ok(None));
+        name.extend(attribute(COMMON_NAME, der::PRINTABLE_STRING, b"a.b.c"));
+        name.extend(attribute(COMMON_NAME, der::BMP_STRING, b"\0d\0.\0e"));
+        let expected = [&[0x30, 12, 0x82, 5][..], b"a.b.c", &[0x82, 3], b"d.e"].concat();
+        assert_eq!(common_dns_names(&name), Ok(Some(expected)));
+        assert!(common_dns_names(&name[..name.len() - 1]).is_err());
     }
 
     /// RFC 4514 2, 3

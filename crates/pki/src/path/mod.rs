@@ -559,10 +559,27 @@ impl<'s, 'a> Search<'s, 'a> {
         let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
         for step in below.downwards() {
             if step.below.is_none() || !step.certificate.is_self_issued() {
+            if step.below.is_none() && self.usage == Usage::Client {
+                self.check_common_names(&constraints, step.certificate)?;
+            }
                 constraints.check(step.certificate, &mut self.budget)?;
             }
         }
         Ok(())
+    /// Holds the commonNames of a client against constraints on DNS names, as OpenSSL does: servers
+    /// take the commonName for the client's identity, and an authority that is limited to a domain
+    /// must not name the hosts of others in it. The commonName of a server is not used.
+    fn check_common_names(
+        &mut self,
+        constraints: &NameConstraints<'_>,
+        leaf: &PathCertificate<'_>,
+    ) -> Result<(), RefusalReason> {
+        let Some(names) = leaf.common_dns_names().map_err(bad_encoding)? else { return Ok(()) };
+        let mut named = *leaf;
+        named.extensions.subject_alt_name = Some(&names);
+        constraints.check(&named, &mut self.budget)
+    }
+
     }
 
     /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3

@@ -187,6 +187,41 @@ fn constraints_do_not_apply_to_self_issued_authorities() {
     assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::NameConstraint);
 }
 
+/// Servers take a client's commonName for its identity, as OpenSSL's constraints assume.
+/// RFC 5280 4.2.1.10
+#[test]
+fn the_common_name_of_a_client_is_held_against_constraints_on_dns_names() {
+    let pki = Pki::new();
+    let verifier = pki.verifier();
+    let mut limited = ca_params("Limited");
+    limited.name_constraints = Some(NameConstraints {
+        permitted_subtrees: vec![GeneralSubtree::DnsName("a.example".to_owned())],
+        excluded_subtrees: vec![GeneralSubtree::DnsName("no.a.example".to_owned())],
+    });
+    let limited = Authority::signed_by(limited, key(P256), &pki.root).unwrap();
+    let judge = |common_name: &str, names: &[&str], usage| {
+        let mut leaf = leaf_params(names);
+        leaf.distinguished_name = rcgen::DistinguishedName::new();
+        leaf.distinguished_name.push(rcgen::DnType::CommonName, common_name);
+        leaf.extended_key_usages.clear();
+        let leaf = leaf.signed_by(&key(P256), &limited).unwrap();
+        let chain = [leaf.der().clone(), limited.der().clone()];
+        verifier.verify(usage, &chain, None, None, now()).map_err(|refusal| refusal.reason)
+    };
+    for good in ["alice", "Alice Example", "alice.A.example", "alice@b.example", "*.b.example"] {
+        assert_eq!(judge(good, &[], Usage::Client), Ok(Trust::Anchor), "{good}");
+    }
+    for bad in ["b.example", "192.0.2.7", "x.no.a.example", "alice.smith"] {
+        assert_eq!(judge(bad, &[], Usage::Client), Err(RefusalReason::NameConstraint), "{bad}");
+        // An IP address is no DNS name; with a DNS name, that is the identity.
+        let with_address = judge(bad, &["192.0.2.1"], Usage::Client);
+        assert_eq!(with_address, Err(RefusalReason::NameConstraint), "{bad}");
+        assert_eq!(judge(bad, &["c.a.example"], Usage::Client), Ok(Trust::Anchor), "{bad}");
+        // A server is not identified by it.
+        assert_eq!(judge(bad, &[], Usage::Server), Ok(Trust::Anchor), "{bad}");
+    }
+}
+
 /// The subject of these parameters as DER.
 fn rcgen_name(params: &rcgen::CertificateParams) -> Vec<u8> {
     let certificate = params.self_signed(&key(P256)).unwrap();
