@@ -1024,11 +1024,10 @@ typedef uint64_t tercel_rejection;
 // The verifier does not accept the stapled OCSP response.
 #define TERCEL_REFUSED_STAPLE_REJECTED (TERCEL_CLASS_REFUSED | 21)
 
-// The leaf is a CA certificate, which is accepted only if it is pinned.
+// The leaf is a CA certificate. Only an answer of the program to VERIFY_PEER refuses it.
 #define TERCEL_REFUSED_CA_USED_AS_END_ENTITY (TERCEL_CLASS_REFUSED | 22)
 
-// The leaf is itself a trust anchor. Trust anchors may only issue other certificates. The leaf
-// is accepted only if it is pinned.
+// The leaf is itself a trust anchor. Only an answer of the program to VERIFY_PEER refuses it.
 #define TERCEL_REFUSED_TRUST_ANCHOR_AS_END_ENTITY (TERCEL_CLASS_REFUSED | 23)
 
 // The issuer of a certificate is not a CA certificate.

@@ -79,11 +79,12 @@ pub enum RefusalReason {
     /// The verifier does not accept the stapled OCSP response. Alert:
     /// `bad_certificate_status_response` (RFC 6066 8).
     StapleRejected,
-    /// The leaf is a CA certificate, which is accepted only if it is pinned. Alert:
+    /// The leaf is a CA certificate. [`ChainVerifier`](crate::ChainVerifier) accepts one, as
+    /// OpenSSL and Go do; only verifiers of applications give this reason. Alert:
     /// `bad_certificate`.
     CaUsedAsEndEntity,
-    /// The leaf has the name and the key of a trust anchor, and is not the certificate that is
-    /// trusted. It is accepted only if it is pinned. Alert: `bad_certificate`.
+    /// The leaf has the name and the key of a trust anchor. Only verifiers of applications give
+    /// this reason. Alert: `bad_certificate`.
     TrustAnchorAsEndEntity,
     /// The issuer of a certificate is not a CA certificate. Alert: `bad_certificate`.
     EndEntityUsedAsCa,
@@ -226,10 +227,10 @@ impl fmt::Display for RefusalReason {
             Self::InvalidCrl => "a revocation list is invalid",
             Self::StapleRejected => "the verifier does not accept the stapled OCSP response",
             Self::CaUsedAsEndEntity => {
-                "the certificate is an authority's, not a server's or client's, and is not pinned"
+                "the certificate is an authority's, not a server's or client's"
             }
             Self::TrustAnchorAsEndEntity => {
-                "the certificate has a trusted authority's name and key, but is another certificate, and is not pinned"
+                "the certificate is a trusted authority's, not a server's or client's"
             }
             Self::EndEntityUsedAsCa => {
                 "a certificate was issued by one that is not a CA certificate"

@@ -276,10 +276,9 @@ pub const TERCEL_REFUSED_CRL_EXPIRED: Status = TERCEL_CLASS_REFUSED | 0x13;
 pub const TERCEL_REFUSED_INVALID_CRL: Status = TERCEL_CLASS_REFUSED | 0x14;
 /// The verifier does not accept the stapled OCSP response.
 pub const TERCEL_REFUSED_STAPLE_REJECTED: Status = TERCEL_CLASS_REFUSED | 0x15;
-/// The leaf is a CA certificate, which is accepted only if it is pinned.
+/// The leaf is a CA certificate. Only an answer of the program to VERIFY_PEER refuses it.
 pub const TERCEL_REFUSED_CA_USED_AS_END_ENTITY: Status = TERCEL_CLASS_REFUSED | 0x16;
-/// The leaf is itself a trust anchor. Trust anchors may only issue other certificates. The leaf
-/// is accepted only if it is pinned.
+/// The leaf is itself a trust anchor. Only an answer of the program to VERIFY_PEER refuses it.
 pub const TERCEL_REFUSED_TRUST_ANCHOR_AS_END_ENTITY: Status = TERCEL_CLASS_REFUSED | 0x17;
 /// The issuer of a certificate is not a CA certificate.
 pub const TERCEL_REFUSED_END_ENTITY_USED_AS_CA: Status = TERCEL_CLASS_REFUSED | 0x18;

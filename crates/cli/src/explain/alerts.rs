@@ -45,10 +45,6 @@ pub(super) fn refusal(reason: RefusalReason) -> &'static str {
         RefusalReason::SelfSigned => {
             "--ca FILE trusts the certificate in FILE; --show-certs prints the chain"
         }
-        RefusalReason::CaUsedAsEndEntity | RefusalReason::TrustAnchorAsEndEntity => {
-            "the server needs a certificate without CA:TRUE in basicConstraints; --show-certs \
-             prints the chain"
-        }
         RefusalReason::NameMismatch => {
             "--name NAME verifies another name; --show-certs prints the chain"
         }
@@ -146,8 +142,6 @@ mod tests {
         hints.extend([RefusalReason::UnknownIssuer, RefusalReason::NameMismatch].map(refusal));
         hints.push(refusal_of_public_name(RefusalReason::NameMismatch));
         assert!(!refusal_of_public_name(RefusalReason::NameMismatch).contains("--name"));
-        // This certificate is trusted already, so --ca cannot help.
-        assert!(!refusal(RefusalReason::TrustAnchorAsEndEntity).contains("--ca"));
         let command = crate::Arguments::command();
         let connect = command.find_subcommand("connect").unwrap();
         let known: Vec<_> = connect.get_arguments().filter_map(clap::Arg::get_long).collect();

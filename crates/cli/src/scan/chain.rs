@@ -6,6 +6,7 @@ use std::time::Duration;
 use tercel::ServerName;
 use tercel::pki::{
     CertificateSummary, ChainVerifier, ReadableTime, RefusalReason, Roots, Staple, Usage,
+    is_authority,
 };
 use tercel::pki_types::{CertificateDer, UnixTime};
 
@@ -52,6 +53,10 @@ impl Standard {
             };
             self.judge_one(index, &place, &summary, &mut problems);
             summaries.push(summary);
+        }
+        if chain.first().is_some_and(|leaf| is_authority(leaf).unwrap_or(false)) {
+            let text = "the certificate is an authority's (CA:TRUE), which some clients refuse";
+            problems.push(Finding::new(Severity::Note, text.to_owned()));
         }
         self.judge_name(chain, &summaries, &mut problems);
         judge_order(&summaries, &mut problems);
@@ -151,9 +156,7 @@ impl Standard {
                 | RefusalReason::NotYetValid { .. }
                 | RefusalReason::WeakSignatureAlgorithm
                 | RefusalReason::BadEncoding => return Some(trusted),
-                RefusalReason::UnknownIssuer
-                | RefusalReason::SelfSigned
-                | RefusalReason::CaUsedAsEndEntity
+                RefusalReason::UnknownIssuer | RefusalReason::SelfSigned
                     if is_self_signed(summaries) =>
                 {
                     "the certificate is self-signed, and not trusted".to_owned()
@@ -301,7 +304,9 @@ mod tests {
         let text = texts(&problems);
         assert!(text.contains("ends in the root `CN=root`, which is not trusted"), "{text}");
         let (problems, _) = judge(&[&other.der], &root);
-        assert!(texts(&problems).contains("the certificate is self-signed"), "{problems:?}");
+        let text = texts(&problems);
+        assert!(text.contains("the certificate is self-signed"), "{text}");
+        assert!(text.contains("the certificate is an authority's (CA:TRUE)"), "{text}");
     }
 
     /// RFC 9846 4.5.1

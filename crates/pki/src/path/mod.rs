@@ -108,11 +108,9 @@ pub(crate) fn find<'a>(
     sent: &'a [CertificateDer<'_>],
     now: UnixTime,
 ) -> Result<Path<'a>, RefusalReason> {
+    // The leaf may be an authority's certificate, as for OpenSSL and Go: its issuer states its
+    // names and usages like those of any other leaf.
     check_validity(leaf, now)?;
-    // RFC 5280 4.2.1.9
-    if leaf.is_ca {
-        return Err(RefusalReason::CaUsedAsEndEntity);
-    }
     // RFC 5280 4.2.1.12
     if !leaf.purposes.name(usage) {
         return Err(RefusalReason::NotForThisUsage);
@@ -559,13 +557,15 @@ impl<'s, 'a> Search<'s, 'a> {
         let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
         for step in below.downwards() {
             if step.below.is_none() || !step.certificate.is_self_issued() {
+                constraints.check(step.certificate, &mut self.budget)?;
+            }
             if step.below.is_none() && self.usage == Usage::Client {
                 self.check_common_names(&constraints, step.certificate)?;
             }
-                constraints.check(step.certificate, &mut self.budget)?;
-            }
         }
         Ok(())
+    }
+
     /// Holds the commonNames of a client against constraints on DNS names, as OpenSSL does: servers
     /// take the commonName for the client's identity, and an authority that is limited to a domain
     /// must not name the hosts of others in it. The commonName of a server is not used.
@@ -578,8 +578,6 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut named = *leaf;
         named.extensions.subject_alt_name = Some(&names);
         constraints.check(&named, &mut self.budget)
-    }
-
     }
 
     /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3

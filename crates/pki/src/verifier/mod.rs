@@ -230,21 +230,23 @@ impl ChainVerifier {
         }
     }
 
-    /// Replaces a general reason by a more specific one for common mistakes.
+    /// Replaces a general reason by a more specific one for a common mistake. The last two are the
+    /// reasons if an anchor has the name of a self-signed leaf, and another key.
     fn refine_reason(&self, reason: RefusalReason, leaf: &Certificate<'_>) -> RefusalReason {
         match reason {
-            RefusalReason::CaUsedAsEndEntity if self.is_anchor(leaf) => {
-                RefusalReason::TrustAnchorAsEndEntity
-            }
-            RefusalReason::UnknownIssuer if leaf.issuer == leaf.subject => {
+            RefusalReason::UnknownIssuer
+            | RefusalReason::BadSignature
+            | RefusalReason::UnsupportedKey
+                if leaf.issuer == leaf.subject && !self.is_key_of_anchor(leaf) =>
+            {
                 RefusalReason::SelfSigned
             }
             other => other,
         }
     }
 
-    /// Whether the leaf has the name and the key of a trust anchor.
-    fn is_anchor(&self, leaf: &Certificate<'_>) -> bool {
+    /// Whether a trust anchor has the name and the key of this leaf.
+    fn is_key_of_anchor(&self, leaf: &Certificate<'_>) -> bool {
         let key = der::single(leaf.subject_public_key_info, der::SEQUENCE).ok();
         let anchors = self.trusted.roots.anchors();
         let mut named = self.trusted.anchors_named(leaf.subject).iter();

@@ -38,7 +38,7 @@ fn a_pin_is_for_the_leaf_only() {
     let pinned = self_signed_authority(service());
     let other = self_signed_authority(service());
     let refused = reason(verify(&pinning(&pinned), &[other, pinned]));
-    assert_eq!(refused, RefusalReason::CaUsedAsEndEntity);
+    assert_eq!(refused, RefusalReason::SelfSigned);
 }
 
 #[test]

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use pki_types::CertificateDer;
 use rcgen::{
-    BasicConstraints, CustomExtension, DnType, GeneralSubtree, IsCa, KeyUsagePurpose,
-    NameConstraints, PublicKeyData, SignatureAlgorithm, date_time_ymd,
+    BasicConstraints, CustomExtension, DnType, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa,
+    KeyUsagePurpose, NameConstraints, PublicKeyData, SignatureAlgorithm, date_time_ymd,
 };
 use tercel_crypto::KeyKind;
 use tercel_pki::{
-    ChainVerifier, NoTrustConfigured, RefusalReason, Roots, Usage, end_entity_public_key,
+    ChainVerifier, NoTrustConfigured, RefusalReason, Roots, Trust, Usage, end_entity_public_key,
 };
 
 use crate::support::{
     Authority, P256, Pki, at, ca_params, der, key, patch, reason, roots, service, verify,
+    verify_name,
 };
 
 #[test]
@@ -467,30 +468,27 @@ fn a_key_on_another_curve() {
     assert_eq!(refused, Err(RefusalReason::UnsupportedKey));
 }
 
+/// OpenSSL and Go accept it. RFC 5280 4.2.1.3, 4.2.1.9, 4.2.1.12
 #[test]
-fn ca_used_as_end_entity() {
+fn an_authority_may_be_a_leaf_if_its_usages_permit() {
     let pki = Pki::new();
+    let verifier = pki.verifier();
     let mut leaf = service();
-    leaf.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let refused = reason(verify(&pki.verifier(), &pki.chain(&leaf)));
-    assert_eq!(refused, RefusalReason::CaUsedAsEndEntity);
-}
-
-#[test]
-fn trust_anchor_as_end_entity() {
-    let pki = Pki::new();
-    let mut roots = Roots::new();
-    // Without its certificate, an anchor may only issue others.
-    let key = tercel_pki::subject_public_key_info(pki.root.der()).unwrap();
-    let subject = tercel_pki::issuer(pki.root.der()).unwrap();
-    roots.add_trust_anchor(pki_types::TrustAnchor {
-        subject: der::content(&subject).to_vec().into(),
-        subject_public_key_info: der::content(key).to_vec().into(),
-        name_constraints: None,
-    });
-    let verifier = ChainVerifier::builder(roots.into()).build().unwrap();
-    let refused = reason(verify(&verifier, &[pki.root.der().clone()]));
-    assert_eq!(refused, RefusalReason::TrustAnchorAsEndEntity);
+    leaf.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
+    let chain = pki.chain(&leaf);
+    assert_eq!(verify(&verifier, &chain).unwrap(), Trust::Anchor);
+    end_entity_public_key(&chain).unwrap();
+    let other = verify_name(&verifier, &chain, "other.example");
+    assert_eq!(reason(other), RefusalReason::NameMismatch);
+    // The key would sign a handshake.
+    leaf.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let refused = end_entity_public_key(&pki.chain(&leaf)).map(drop);
+    assert_eq!(refused, Err(RefusalReason::KeyMayNotSign));
+    leaf.key_usages = vec![];
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let refused = reason(verify(&verifier, &pki.chain(&leaf)));
+    assert_eq!(refused, RefusalReason::NotForThisUsage);
 }
 
 #[test]
