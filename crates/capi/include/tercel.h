@@ -1378,6 +1378,9 @@ typedef uint64_t tercel_rejection;
 // The key of the leaf certificate is invalid, such as a point that is not on its curve.
 #define TERCEL_CONFIG_INVALID_LEAF_KEY (TERCEL_CLASS_CONFIG | 524)
 
+// The extended key usage of a server's leaf certificate does not allow servers. RFC 5280 4.2.1.12
+#define TERCEL_CONFIG_NOT_FOR_SERVERS (TERCEL_CLASS_CONFIG | 525)
+
 // The system has no trust anchors, or they cannot be read.
 #define TERCEL_CONFIG_NO_ROOTS (TERCEL_CLASS_CONFIG | 641)
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use tercel::certificates::CredentialError;
 use tercel::crypto::SigningKey;
 use tercel::pki::{
-    CertificateSummary, FileContent, PemContents, PemError, ReadableTime, Roots, RootsError,
+    CertificateSummary, FileContent, PemContents, PemError, ReadableTime, Roots, RootsError, Usage,
     load_certs_pem, load_key_pem, load_public_keys_pem,
 };
 use tercel::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer, UnixTime};
@@ -38,6 +38,13 @@ pub(crate) fn credential(certificates: &Path, key: &Path) -> Result<Credential> 
         }
     })?;
     warn_if_invalid_now(certificates, &credential);
+    Ok(credential)
+}
+
+/// Reads a certificate chain of a server and its private key, as [`credential`].
+pub(crate) fn server_credential(certificates: &Path, key: &Path) -> Result<Credential> {
+    let credential = credential(certificates, key)?;
+    credential.check_usage(Usage::Server).with_context(|| display_name(certificates))?;
     Ok(credential)
 }
 

@@ -531,6 +531,8 @@ pub const TERCEL_CONFIG_BAD_ISSUER: Status = TERCEL_CLASS_CONFIG | 0x20a;
 pub const TERCEL_CONFIG_LEAF_NOT_FIRST: Status = TERCEL_CLASS_CONFIG | 0x20b;
 /// The key of the leaf certificate is invalid, such as a point that is not on its curve.
 pub const TERCEL_CONFIG_INVALID_LEAF_KEY: Status = TERCEL_CLASS_CONFIG | 0x20c;
+/// The extended key usage of a server's leaf certificate does not allow servers. RFC 5280 4.2.1.12
+pub const TERCEL_CONFIG_NOT_FOR_SERVERS: Status = TERCEL_CLASS_CONFIG | 0x20d;
 
 // RootsError, and names
 /// The system has no trust anchors, or they cannot be read.

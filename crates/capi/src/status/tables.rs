@@ -9,7 +9,7 @@ use tercel::certificates::CredentialError;
 use tercel::crypto::CryptoError;
 use tercel::error::{ConfigError, InternalError, Misuse, PeerError};
 use tercel::fips::FipsReason;
-use tercel::pki::{PemError, RefusalReason};
+use tercel::pki::{PemError, RefusalReason, Usage};
 use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKeyError;
 use tercel::session::TicketKeyError;
@@ -252,6 +252,7 @@ pub(super) const CONFIG_ERROR: &[(Status, ConfigError)] = &[
     (codes::TERCEL_CONFIG_BAD_RECORD_SIZE_LIMIT, ConfigError::BadRecordSizeLimit),
     (codes::TERCEL_CONFIG_BAD_MAX_FRAGMENT, ConfigError::BadMaxFragment),
     (codes::TERCEL_CONFIG_RANDOM, ConfigError::Random),
+    (codes::TERCEL_CONFIG_NOT_FOR_SERVERS, ConfigError::CredentialNotForServers),
     (codes::TERCEL_CONFIG_NOT_FIPS, ConfigError::NotFips(FipsReason::NotEnforced)),
 ];
 
@@ -265,6 +266,7 @@ pub(super) const CREDENTIAL_ERROR: &[(Status, CredentialError)] = &[
     (codes::TERCEL_CONFIG_BAD_VALIDITY, CredentialError::BadValidity),
     (codes::TERCEL_CONFIG_BAD_ISSUER, CredentialError::BadIssuer(2)),
     (codes::TERCEL_CONFIG_LEAF_NOT_FIRST, CredentialError::LeafNotFirst(2)),
+    (codes::TERCEL_CONFIG_NOT_FOR_SERVERS, CredentialError::NotForUsage(Usage::Server)),
 ];
 
 pub(super) const PEM_ERROR: &[(Status, PemError)] = &[

@@ -28,7 +28,7 @@ impl Identity {
         let ech = options.ech.as_deref().map(ech_files::server_keys).transpose()?;
         let pairs = options.cert.iter().zip(&options.key);
         let mut credentials = pairs
-            .map(|(certificates, key)| credential_files::credential(certificates, key))
+            .map(|(certificates, key)| credential_files::server_credential(certificates, key))
             .collect::<Result<Vec<_>>>()?;
         for (credential, file) in credentials.iter_mut().zip(&options.ocsp) {
             *credential = credential.with_ocsp_response(credential_files::ocsp_response(file)?);

@@ -46,6 +46,18 @@ fn a_key_in_another_form_or_of_another_certificate_is_refused() {
     assert!(error(&chain, &files.text("secret.pem")).contains("encrypted"));
 }
 
+/// RFC 5280 4.2.1.12
+#[test]
+fn an_identity_of_a_client_does_not_serve() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    let pem = params.self_signed(&key).unwrap().pem();
+    let identity = Identity::from_pkcs8(pem.as_bytes(), key.serialize_pem().as_bytes()).unwrap();
+    let error = tercel_native_tls::TlsAcceptor::new(identity).err().unwrap().to_string();
+    assert!(error.contains("does not allow servers"), "{error}");
+}
+
 /// Files of GnuTLS and NSS lack the parameters of PBKDF2's function. RFC 8018 B.1.2
 #[test]
 fn pkcs12_files_of_gnutls_and_nss_are_opened() {

@@ -149,6 +149,13 @@ pub fn is_authority(certificate: &CertificateDer<'_>) -> Result<bool, RefusalRea
     Certificate::parse_or_refuse(certificate)?.is_authority().map_err(bad_encoding)
 }
 
+/// Whether the extended key usage of a certificate, where present, allows this use.
+/// anyExtendedKeyUsage allows all. RFC 5280 4.2.1.12
+pub fn allows_usage(certificate: &CertificateDer<'_>, usage: Usage) -> Result<bool, RefusalReason> {
+    let purposes = Certificate::parse_or_refuse(certificate)?.key_purposes();
+    Ok(purposes.map_err(bad_encoding)?.allow(usage))
+}
+
 /// The issuer's name as DER, tag and length included.
 pub fn issuer(certificate: &CertificateDer<'_>) -> Result<Vec<u8>, RefusalReason> {
     Ok(der::sequence(Certificate::parse_or_refuse(certificate)?.issuer))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use tercel::crypto::{HashAlgorithm, KeyKind};
 use tercel::pki::{
-    CertificateSummary, PemContents, PemError, PemUse, load_certs_pem, load_key_pem,
+    CertificateSummary, PemContents, PemError, PemUse, Usage, load_certs_pem, load_key_pem,
 };
 use tercel::pki_types::UnixTime;
 use tercel::{Credential, certificates::CredentialError};
@@ -93,6 +93,7 @@ impl PairBytes {
         })?;
         let unusable = |error| of_chain(Reason::Credential { key: files.key.clone(), error });
         let credential = Credential::new(chain, &key).map_err(unusable)?;
+        credential.check_usage(Usage::Server).map_err(unusable)?;
         let leaf = credential.chain().first();
         let summary = leaf.and_then(|leaf| CertificateSummary::new(leaf).ok());
         let summary = summary.ok_or_else(|| unusable(CredentialError::BadCertificate))?;

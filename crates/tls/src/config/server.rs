@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pki_types::SubjectPublicKeyInfoDer;
 use tercel_crypto::HashAlgorithm;
-use tercel_pki::Roots;
+use tercel_pki::{Roots, Usage};
 use tercel_wire::{CertificateType, ProtocolVersion};
 
 use super::client_auth::ClientAuth;
@@ -379,6 +379,10 @@ impl ServerConfigBuilder {
                 Policy::Here(set)
             }
         };
+        if let Some(set) = &config.credential_set {
+            let checked = set.check_usage(Usage::Server);
+            checked.map_err(|_| ConfigError::CredentialNotForServers)?;
+        }
         if let (true, Some(set)) = (self.compress_certificates_ahead, &config.credential_set) {
             set.compress_ahead(&common.certificate_compression);
         }

@@ -37,6 +37,8 @@ pub enum ConfigError {
     NoNativeRoots,
     /// A server has no `credential` and no option that replaces it.
     NoCredential,
+    /// The extended key usage of a server's certificate does not allow servers. RFC 5280 4.2.1.12
+    CredentialNotForServers,
     /// A server has an object that selects credentials, and also single credentials or
     /// `require_known_name`, which is for single credentials.
     ConflictingCredentials,
@@ -117,6 +119,10 @@ impl fmt::Display for ConfigError {
             }
             Self::NoNativeRoots => "native_roots: the platform's root certificates cannot be read",
             Self::NoCredential => "credential: a server needs a credential, or pre-shared keys",
+            Self::CredentialNotForServers => {
+                "credential or replaceable_credentials: \
+                 the extended key usage of a leaf certificate does not allow servers"
+            }
             Self::ConflictingCredentials => {
                 "credentials or replaceable_credentials: not with credential or require_known_name"
             }

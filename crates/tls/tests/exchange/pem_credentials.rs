@@ -1,12 +1,15 @@
 //! Credentials from PEM files: accepted chains and keys, and the error of each bad file.
 
+use std::sync::Arc;
+
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tercel::certificates::CredentialError;
+use tercel::certificates::{CredentialError, Credentials};
 use tercel::crypto::KeyKind;
-use tercel::pki::{PemError, RefusalReason, Roots};
+use tercel::error::ConfigError;
+use tercel::pki::{PemError, RefusalReason, Roots, Usage};
 use tercel::{ClientConfig, Credential, ServerConfig};
 
-use crate::fixtures::{Kind, NAME, leaf};
+use crate::fixtures::{Kind, NAME, leaf, roots};
 use crate::pair::Pair;
 use crate::pem_cases::check;
 
@@ -169,6 +172,40 @@ fn certificates_with_which_no_handshake_can_be_signed_are_refused() {
     let files = files();
     let chain = format!("{}{}", files.leaf, section("CERTIFICATE", b"no certificate"));
     assert_eq!(error(&chain, &files.key.serialize_pem()), CredentialError::BadIssuer(2));
+}
+
+/// RFC 5280 4.2.1.12
+#[test]
+fn a_certificate_for_clients_only_does_not_serve() {
+    use rcgen::ExtendedKeyUsagePurpose::{Any, ClientAuth, EmailProtection, ServerAuth};
+    let other = CredentialError::NotForUsage;
+    for (purposes, for_servers, for_clients) in [
+        (&[][..], Ok(()), Ok(())),
+        (&[Any], Ok(()), Ok(())),
+        (&[ServerAuth], Ok(()), Err(other(Usage::Client))),
+        (&[ServerAuth, ClientAuth], Ok(()), Ok(())),
+        (&[ClientAuth], Err(other(Usage::Server)), Ok(())),
+        (&[EmailProtection], Err(other(Usage::Server)), Err(other(Usage::Client))),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([NAME.to_owned()]).unwrap();
+        params.extended_key_usages = purposes.to_vec();
+        let pem = params.self_signed(&key).unwrap().pem();
+        let made = || Credential::from_pem(pem.as_bytes(), key.serialize_pem().as_bytes()).unwrap();
+        assert_eq!(made().check_usage(Usage::Server), for_servers, "{purposes:?}");
+        assert_eq!(made().check_usage(Usage::Client), for_clients, "{purposes:?}");
+        let expected = for_servers.map_err(|_| ConfigError::CredentialNotForServers);
+        let built = ServerConfig::builder().credential(made()).build().map(drop);
+        assert_eq!(built, expected, "{purposes:?}");
+        let set = Arc::new(Credentials::new(vec![made()]));
+        let built = ServerConfig::builder().replaceable_credentials(set).build().map(drop);
+        assert_eq!(built, expected, "{purposes:?}");
+        // The credential of a client is used as it is.
+        let client = ClientConfig::builder().roots(roots()).credential(made());
+        client.build().unwrap();
+    }
+    let text = other(Usage::Server).to_string();
+    assert_eq!(text, "the extended key usage of the leaf certificate does not allow servers");
 }
 
 #[test]

@@ -210,6 +210,12 @@ pub(super) const FILES: &[Case] = &[
          -in {key.der} -out NEW",
     ),
     (
+        "serve --listen 127.0.0.1:0 --cert {client.pem} --key {client.key}",
+        1,
+        "tercel: {client.pem}: the extended key usage of the leaf certificate does not allow \
+         servers",
+    ),
+    (
         "serve --listen 127.0.0.1:0 --cert {one.p12} --key {one.key}",
         1,
         "tercel: {one.p12}: contains a PKCS#12 archive, not PEM; convert it: openssl pkcs12 -in \

@@ -49,11 +49,17 @@ impl Fixture {
             |label: &str| format!("-----BEGIN {label}-----\nMAA=\n-----END {label}-----\n");
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
+        let client_key = rcgen::KeyPair::generate().unwrap();
+        let mut client = rcgen::CertificateParams::new(["client.example".to_owned()]).unwrap();
+        client.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+        let client = client.self_signed(&client_key).unwrap();
         let (folder, none) = (self.folder.0.display().to_string(), self.folder.file("none.pem"));
         let mut fixture = self
             .with("taken", address)
             .with("folder", folder)
             .with("none.pem", none.display().to_string())
+            .file("client.pem", client.pem())
+            .file("client.key", client_key.serialize_pem())
             .file("one-ca.pem", one.ca.pem())
             .file("one.key", one.key.serialize_pem())
             .file("two.key", two.key.serialize_pem())

@@ -79,6 +79,23 @@ fn bad_files_keep_the_previous_pair_and_are_reported_once() {
     assert_ne!(leaf(&certificates, "a.test"), before);
 }
 
+/// RFC 5280 4.2.1.12
+#[test]
+fn a_certificate_for_clients_only_is_not_loaded() {
+    let folder = Folder::new();
+    write_pair(folder.path(), "a", &generate("a.test"));
+    let certificates = loaded(&folder);
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+    let for_clients = generate_with("b.test", &key, |params| {
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    });
+    write_pair(folder.path(), "b", &for_clients);
+    let changes = certificates.reload();
+    let text = changes.problems[0].to_string();
+    assert!(text.contains("extended key usage of the leaf certificate does not allow servers"));
+    assert_eq!(names(&certificates), ["a.test"]);
+}
+
 #[test]
 fn pair_is_removed_when_both_files_are_gone() {
     let folder = Folder::new();

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use tercel_pki::{PemError, RefusalReason};
+use tercel_pki::{PemError, RefusalReason, Usage};
 
 /// The reason why a credential cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub enum CredentialError {
     /// No handshake can be signed with the leaf certificate: its key usage does not permit that, or
     /// its key is not supported.
     UnusableCertificate(RefusalReason),
+    /// The extended key usage of the leaf certificate does not allow this use, so that peers refuse
+    /// it. RFC 5280 4.2.1.12
+    NotForUsage(Usage),
     /// Another certificate of the chain cannot be parsed: its position, where the leaf has 1.
     BadIssuer(usize),
     /// The private key matches a later certificate of the chain: its position, where the leaf has
@@ -46,6 +49,16 @@ impl fmt::Display for CredentialError {
             Self::BadValidity => "the validity dates of the leaf certificate are malformed",
             Self::UnusableCertificate(reason) => {
                 return write!(f, "the leaf certificate cannot be used: {reason}");
+            }
+            Self::NotForUsage(usage) => {
+                let users = match usage {
+                    Usage::Server => "servers",
+                    Usage::Client => "clients",
+                };
+                return write!(
+                    f,
+                    "the extended key usage of the leaf certificate does not allow {users}"
+                );
             }
             Self::BadIssuer(position) => {
                 return write!(f, "certificate {position} of the chain cannot be parsed");

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm, Signer, SigningKey};
-use tercel_pki::RefusalReason;
+use tercel_pki::{RefusalReason, Usage};
 use tercel_wire::{CertificateType, List, Reader, SerializedSct, SignatureScheme};
 
 use super::compressed_certificate_cache::CompressedCertificateCache;
@@ -43,6 +43,7 @@ pub struct Credential {
     kind: KeyKind,
     /// DNS names of the leaf in lower case, wildcards included.
     names: Vec<String>,
+    usages: Usages,
     ocsp_response: Option<Vec<u8>>,
     signed_certificate_timestamps: Option<Vec<u8>>,
     /// Schemes that this credential may sign with, most preferred first.
@@ -57,6 +58,22 @@ pub struct Credential {
     id: CredentialId,
     /// The first rule of FIPS 140-3 that is broken, determined on first use.
     broken_fips_rule: OnceLock<Option<FipsReason>>,
+}
+
+/// The uses that the extended key usage of a leaf allows.
+#[derive(Clone, Copy)]
+struct Usages {
+    server: bool,
+    client: bool,
+}
+
+impl Usages {
+    const ALL: Self = Self { server: true, client: true };
+
+    fn of(leaf: &CertificateDer<'_>) -> Self {
+        let allows = |usage| tercel_pki::allows_usage(leaf, usage).unwrap_or(false);
+        Self { server: allows(Usage::Server), client: allows(Usage::Client) }
+    }
 }
 
 /// A credential's private key.
@@ -217,12 +234,14 @@ impl Credential {
             (None, Some(leaf)) => CredentialId::of_certificate(leaf),
             (key, _) => CredentialId::of_raw_public_key(key.as_deref().unwrap_or_default()),
         };
+        let usages = chain.first().map_or(Usages::ALL, Usages::of);
         Self {
             chain,
             raw_key,
             key,
             kind,
             names,
+            usages,
             ocsp_response: None,
             signed_certificate_timestamps: None,
             schemes: scheme::for_key(kind),
@@ -282,6 +301,23 @@ impl Credential {
     pub fn must_match_issuer(mut self) -> Self {
         self.must_match_issuer = true;
         self
+    }
+
+    /// Checks that the extended key usage of the leaf, where present, allows this use. Building a
+    /// [`ServerConfig`](crate::ServerConfig) checks its credentials; use this function for those
+    /// that replace them later, and to name the file of a credential. Many servers accept clients
+    /// with certificates of servers, so the credential of a client is not checked. RFC 5280
+    /// 4.2.1.12
+    ///
+    /// # Errors
+    /// [`CredentialError::NotForUsage`], also if the extension is malformed.
+    pub fn check_usage(&self, usage: Usage) -> Result<(), CredentialError> {
+        let Usages { server, client } = self.usages;
+        match usage {
+            Usage::Server if server => Ok(()),
+            Usage::Client if client => Ok(()),
+            other => Err(CredentialError::NotForUsage(other)),
+        }
     }
 
     /// Returns the chain, leaf first; empty for a raw public key.
@@ -381,6 +417,7 @@ impl Clone for Credential {
             key: self.key.clone(),
             kind: self.kind,
             names: self.names.clone(),
+            usages: self.usages,
             ocsp_response: self.ocsp_response.clone(),
             signed_certificate_timestamps: self.signed_certificate_timestamps.clone(),
             schemes: self.schemes.clone(),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use pki_types::CertificateDer;
+use tercel_pki::Usage;
 
 use super::certificate::compress_ahead;
-use super::{Credential, CredentialRequest, SelectCredential};
+use super::{Credential, CredentialError, CredentialRequest, SelectCredential};
 use crate::auth::certificate_types::TypeSet;
 use crate::auth::compression::CompressCertificate;
 use crate::auth::credential_id::SessionCredential;
@@ -75,6 +76,7 @@ impl Credentials {
     }
 
     /// Replaces the set. Handshakes in progress keep the credentials that they selected.
+    /// [`Credential::check_usage`] checks what the configuration checked of the first ones.
     pub fn replace(&self, credentials: Vec<Credential>) {
         let credentials: Vec<_> = credentials.into_iter().map(Arc::new).collect();
         credentials.iter().for_each(|each| self.prepare(each));
@@ -122,6 +124,11 @@ impl Credentials {
 
     fn prepare(&self, credential: &Credential) {
         compress_ahead(credential, &self.compress_ahead.load());
+    }
+
+    /// Checks that each credential may be used thus. See [`Credential::check_usage`].
+    pub(crate) fn check_usage(&self, usage: Usage) -> Result<(), CredentialError> {
+        self.current.load().credentials.iter().try_for_each(|each| each.check_usage(usage))
     }
 
     /// Returns the first rule of FIPS 140-3 that a credential breaks.
