@@ -23,6 +23,11 @@ pub(super) fn client(error: Error) -> Option<&'static str> {
         Error::Peer(PeerError::NoCommonCertificateType) => {
             Some("the server presents a raw public key only: name it with --server-keys")
         }
+        // The rule does not depend on trust. RFC 9846 4.5.1
+        Error::Refused(RefusalReason::KeyMayNotSign) => Some(
+            "the server needs a certificate whose key usage has digitalSignature, also with \
+             --insecure",
+        ),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use tercel::Handshake;
 
-use super::support::{Folder, Leaf, Server, connect, refs, run, server_of_ours, tercel};
+use super::support::{Folder, Leaf, OpenSsl, Server, connect, refs, run, server_of_ours, tercel};
 
 #[test]
 fn certificates_are_refused_for_a_reason() {
@@ -30,6 +30,22 @@ fn certificates_are_refused_for_a_reason() {
 
     let trusting = connect(&server.address, &["--insecure", "--name", "other.example"], b"");
     assert!(trusting.success().said.starts_with("warning: "));
+}
+
+/// The rule is one of the protocol, as for BoringSSL: it does not depend on trust. RFC 9846 4.5.1
+#[test]
+fn a_key_that_may_not_sign_is_refused_without_verification_too() {
+    let folder = Folder::new();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyAgreement];
+    let certificate = folder.write("own.pem", params.self_signed(&key).unwrap().pem());
+    let key = folder.write("own.key", key.serialize_pem());
+    let Some(server) = OpenSsl::serve(&certificate, &key, &["-tls1_3"]) else { return };
+    let outcome = connect(&server.address, &["--insecure"], b"");
+    let line = outcome.failure();
+    assert!(line.contains("key usage does not allow signing handshakes"), "{line}");
+    assert!(line.contains("digitalSignature, also with --insecure"), "{line}");
 }
 
 /// A server may present a trusted authority's own certificate, as `openssl req -x509` makes it, and
