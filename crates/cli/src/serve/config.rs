@@ -60,8 +60,8 @@ fn builder(options: &Options, identity: &Identity) -> Result<ServerConfigBuilder
         if let Some(file) = &options.client_keys {
             builder = builder.client_raw_keys(demand, credential_files::public_keys(file)?);
         }
-        if let Some(file) = &identity.client_ca {
-            builder = builder.client_auth(demand, credential_files::roots(file)?);
+        if let Some(roots) = &identity.client_roots {
+            builder = builder.client_auth(demand, roots.clone());
         }
     }
     Ok(resumption(options, builder))

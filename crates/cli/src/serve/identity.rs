@@ -1,24 +1,25 @@
 //! The credentials of the server, and the trust anchors for its clients.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use tercel::Credential;
 use tercel::fips::fips_module;
+use tercel::pki::Roots;
 
 use super::authority::{self, Authority};
-use super::options::Options;
+use super::options::{ClientAuthMode, Options};
 use crate::credential_files;
 use crate::ech_files::{self, ServerKeys};
 use crate::explain::UsageError;
 
-/// The credentials of the server, and the certificate authority for its clients.
+/// The credentials of the server, and the trust anchors for its clients.
 pub(crate) struct Identity {
     pub(crate) credentials: Vec<Credential>,
     /// The files of the embedded authority, if that issued the credentials.
     pub(crate) authority: Option<Authority>,
-    pub(crate) client_ca: Option<PathBuf>,
+    /// The trust anchors for clients, if their certificates are requested.
+    pub(crate) client_roots: Option<Roots>,
     /// The keys for Encrypted ClientHello.
     pub(crate) ech: Option<ServerKeys>,
 }
@@ -52,10 +53,13 @@ impl Identity {
             authority = Some(made);
             credentials = leaves;
         }
-        let own_ca = authority.as_ref().map(|authority| authority.ca.clone());
+        let own_ca = authority.as_ref().map(|authority| &authority.ca);
+        let client_ca = options.client_ca.as_ref().or(own_ca);
+        let client_ca = client_ca.filter(|_| options.client_auth != ClientAuthMode::None);
+        let client_roots = client_ca.map(|file| credential_files::roots(file)).transpose()?;
         if let Some(ech) = &ech {
             ech.warn_without_certificate(&credentials);
         }
-        Ok(Self { credentials, authority, client_ca: options.client_ca.clone().or(own_ca), ech })
+        Ok(Self { credentials, authority, client_roots, ech })
     }
 }
