@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tercel::pki::load_certs_pem;
 use tercel::wire::SignatureScheme;
 
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{Result, entry, shared};
 use crate::status::{self, Status};
 
@@ -34,6 +34,7 @@ pub unsafe extern "C" fn tercel_credential_from_pem(
         let mut place = Place::new(credential, ptr::null())?;
         let chain = pointers::slice(chain, chain_len)?;
         let key = pointers::slice(key, key_len)?;
+        place.separate(&[Memory::of(chain), Memory::of(key)])?;
         let credential = tercel::Credential::from_pem(chain, key);
         place.set(Credential::handle(credential.map_err(status::of_credential)?));
         Ok(())
@@ -51,7 +52,9 @@ pub unsafe extern "C" fn tercel_credential_external(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(credential, ptr::null())?;
-        let chain = load_certs_pem(pointers::slice(chain, chain_len)?).map_err(status::of_pem)?;
+        let chain = pointers::slice(chain, chain_len)?;
+        place.separate(&[Memory::of(chain)])?;
+        let chain = load_certs_pem(chain).map_err(status::of_pem)?;
         let credential = tercel::Credential::remote(chain);
         place.set(Credential::handle(credential.map_err(status::of_credential)?));
         Ok(())
@@ -69,7 +72,9 @@ pub unsafe extern "C" fn tercel_credential_with_ocsp_response(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let response = pointers::slice(response, len);
-        changed(credential, copy, |copy| Ok(copy.ocsp_response(response?.to_vec())))
+        changed(credential, copy, response, |copy, response| {
+            Ok(copy.ocsp_response(response.to_vec()))
+        })
     })
 }
 
@@ -85,8 +90,8 @@ pub unsafe extern "C" fn tercel_credential_with_timestamps(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let list = pointers::slice(list, len);
-        changed(credential, copy, |copy| {
-            let copy = copy.signed_certificate_timestamps(list?.to_vec());
+        changed(credential, copy, list, |copy, list| {
+            let copy = copy.signed_certificate_timestamps(list.to_vec());
             copy.map_err(status::of_credential)
         })
     })
@@ -104,8 +109,8 @@ pub unsafe extern "C" fn tercel_credential_with_schemes(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let schemes = pointers::slice(schemes, count);
-        changed(credential, copy, |copy| {
-            Ok(copy.signature_schemes(schemes?.iter().copied().map(SignatureScheme).collect()))
+        changed(credential, copy, schemes, |copy, schemes| {
+            Ok(copy.signature_schemes(schemes.iter().copied().map(SignatureScheme).collect()))
         })
     })
 }
@@ -118,21 +123,26 @@ pub unsafe extern "C" fn tercel_credential_with_matching_issuer(
     copy: *mut *const Credential,
 ) -> Status {
     // SAFETY: the caller's duty.
-    entry(|| unsafe { changed(credential, copy, |copy| Ok(copy.must_match_issuer())) })
+    entry(|| unsafe {
+        changed::<u8>(credential, copy, Ok(&[]), |copy, _| Ok(copy.must_match_issuer()))
+    })
 }
 
-/// Stores a changed copy of a credential.
+/// Stores a copy of a credential that is changed with this argument.
 ///
 /// # Safety
 /// The caller's duty for both pointers.
-unsafe fn changed(
+unsafe fn changed<T>(
     credential: *const Credential,
     copy: *mut *const Credential,
-    change: impl FnOnce(tercel::Credential) -> Result<tercel::Credential>,
+    argument: Result<&[T]>,
+    change: impl FnOnce(tercel::Credential, &[T]) -> Result<tercel::Credential>,
 ) -> Result<()> {
     // SAFETY: as this function's contract.
     let (mut place, from) = unsafe { (Place::new(copy, ptr::null())?, shared::get(credential)?) };
-    place.set(Credential::handle(change(tercel::Credential::clone(&from.0))?));
+    let argument = argument?;
+    place.separate(&[Memory::elements(argument)])?;
+    place.set(Credential::handle(change(tercel::Credential::clone(&from.0), argument)?));
     Ok(())
 }
 

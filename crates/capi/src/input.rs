@@ -47,7 +47,7 @@ pub unsafe extern "C" fn tercel_input_space(input: *mut Input, len: *mut usize) 
     pointers::or_null(|| unsafe {
         let mut len = Place::new(len, 0)?;
         with(input, |input| {
-            Memory::separate(&[Memory::range(input.memory()), len.memory()], &[])?;
+            pointers::separate(&[&len], &[Memory::range(input.memory())], &[])?;
             let space = input.spare();
             len.set(space.len());
             Ok(space.as_mut_ptr())

@@ -7,7 +7,7 @@ use tercel::crypto::HashAlgorithm;
 use tercel::psk::{FindPreSharedKey, PreSharedKey, PreSharedKeyError, PreSharedKeyRequest};
 use zeroize::Zeroizing;
 
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{Result, entry, shared};
 use crate::status::codes::TERCEL_MISUSE_UNKNOWN_NUMBER;
 use crate::status::{self, Status};
@@ -72,10 +72,13 @@ pub unsafe extern "C" fn tercel_psk_external(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(psk, ptr::null())?;
+        let identity = pointers::slice(identity, identity_len)?;
+        let key = pointers::slice(key, key_len)?;
+        place.separate(&[Memory::of(identity), Memory::of(key)])?;
         let parameters = Parameters {
-            identity: pointers::slice(identity, identity_len)?.to_vec(),
+            identity: identity.to_vec(),
             context: None,
-            secret: Zeroizing::new(pointers::slice(key, key_len)?.to_vec()),
+            secret: Zeroizing::new(key.to_vec()),
             hash: algorithm(hash)?,
         };
         place.set(parameters.into_handle()?);
@@ -99,10 +102,14 @@ pub unsafe extern "C" fn tercel_psk_import(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(psk, ptr::null())?;
+        let identity = pointers::slice(identity, identity_len)?;
+        let context = pointers::slice_or_empty(context, context_len)?;
+        let key = pointers::slice(key, key_len)?;
+        place.separate(&[Memory::of(identity), Memory::of(context), Memory::of(key)])?;
         let parameters = Parameters {
-            identity: pointers::slice(identity, identity_len)?.to_vec(),
-            context: Some(pointers::slice_or_empty(context, context_len)?.to_vec()),
-            secret: Zeroizing::new(pointers::slice(key, key_len)?.to_vec()),
+            identity: identity.to_vec(),
+            context: Some(context.to_vec()),
+            secret: Zeroizing::new(key.to_vec()),
             hash: algorithm(hash)?,
         };
         place.set(parameters.into_handle()?);

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::credential::Credential;
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::with;
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{Result, entry, shared, value};
 use crate::handshake::Handshake;
 use crate::handshake::question_codes::*;
@@ -92,6 +92,7 @@ pub unsafe extern "C" fn tercel_question_find_credential(
     entry(|| unsafe {
         let mut place = Place::new(index, count)?;
         let list = pointers::slice(credentials, count)?;
+        place.separate(&[Memory::elements(list)])?;
         let list: Vec<_> = list.iter().map(|each| shared::get(*each)).collect::<Result<_>>()?;
         with(handshake, |progress| {
             let Question::SelectCredential(question) = progress.question()? else {
@@ -120,6 +121,7 @@ pub unsafe extern "C" fn tercel_question_find_psk(
     entry(|| unsafe {
         let mut place = Place::new(index, count)?;
         let list = pointers::slice(psks, count)?;
+        place.separate(&[Memory::elements(list)])?;
         let list: Vec<_> = list.iter().map(|each| shared::get(*each)).collect::<Result<_>>()?;
         with(handshake, |progress| {
             let Question::FindPreSharedKey(question) = progress.question()? else {

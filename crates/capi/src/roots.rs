@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tercel::certificates::ChainPolicy;
 
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{Result, entry, shared, text, value};
 use crate::status::{self, Status};
 
@@ -36,6 +36,7 @@ pub unsafe extern "C" fn tercel_roots_from_pem(
     entry(|| unsafe {
         let mut place = Place::new(roots, core::ptr::null())?;
         let pem = pointers::slice(pem, len)?;
+        place.separate(&[Memory::of(pem)])?;
         let mut roots = tercel::pki::Roots::new();
         roots.add_pem(pem).map_err(|error| status::of_roots(&error))?;
         let others: Vec<_> = roots.not_anchors().iter().map(ToString::to_string).collect();

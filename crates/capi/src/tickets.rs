@@ -8,7 +8,7 @@ use tercel::error::ConfigError;
 use tercel::pki_types::UnixTime;
 use tercel::session::{RotatingTickets, SharedTickets, TicketKeySet, TicketSealer};
 
-use crate::entry::pointers::{self, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{entry, shared};
 use crate::status::codes::{TERCEL_MISUSE_INVALID_ARGUMENT, TERCEL_MISUSE_ZERO_LENGTH};
 use crate::status::{self, Status};
@@ -80,7 +80,9 @@ pub unsafe extern "C" fn tercel_tickets_shared(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let mut place = Place::new(tickets, ptr::null())?;
-        let keys = TicketKeySet::from_bytes(pointers::slice(keys, len)?);
+        let keys = pointers::slice(keys, len)?;
+        place.separate(&[Memory::of(keys)])?;
+        let keys = TicketKeySet::from_bytes(keys);
         let lifetime = Duration::from_secs(lifetime_seconds.into());
         if lifetime.is_zero() {
             return Err(TERCEL_MISUSE_ZERO_LENGTH);

@@ -10,7 +10,7 @@ use super::Connection;
 use super::state::Receiving;
 use crate::entry::bytes::Bytes;
 use crate::entry::owned::with;
-use crate::entry::pointers::{Memory, Place};
+use crate::entry::pointers::{self, Memory, Place};
 use crate::entry::{entry, value};
 use crate::input::Input;
 use crate::output::Output;
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn tercel_connection_seal(
     entry(|| unsafe {
         let (mut taken, mut written) = (Place::new(taken, 0)?, Place::new(written, 0)?);
         let (data, out) = (Memory::new(data, len)?, Memory::new(out, room)?);
-        Memory::separate(&[out, taken.memory(), written.memory()], &[data])?;
+        pointers::separate(&[&taken, &written], &[out], &[data])?;
         with(connection, |state| {
             let sealed = state.send(|half| half.sender.seal(data.read(), out.write()))?;
             taken.set(sealed.consumed);
@@ -116,11 +116,8 @@ pub unsafe extern "C" fn tercel_connection_open(
             with(input, |input| {
                 let half = state.receiving()?;
                 let kept = Memory::of(&half.rest.data);
-                let places = [filled.memory(), event.memory()];
-                Memory::separate(
-                    &[out, places[0], places[1]],
-                    &[Memory::range(input.memory()), kept],
-                )?;
+                let read = [Memory::range(input.memory()), kept];
+                pointers::separate(&[&filled, &event], &[out], &read)?;
                 let opened = open(half, input, out.write());
                 let (found, count) = opened.map_err(|error| state.fail(error))?;
                 filled.set(count);
@@ -203,8 +200,7 @@ pub unsafe extern "C" fn tercel_connection_open_in_place(
         with(connection, |state| {
             with(input, |input| {
                 let half = state.receiving()?;
-                let places = [data.memory(), event.memory()];
-                Memory::separate(&places, &[Memory::range(input.memory())])?;
+                pointers::separate(&[&data, &event], &[], &[Memory::range(input.memory())])?;
                 // Data that another call has kept comes first. It stays in the handle.
                 if half.rest.read < half.rest.data.len() {
                     data.set(Bytes::some(&half.rest.data[half.rest.read..]));

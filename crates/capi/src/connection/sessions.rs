@@ -5,7 +5,7 @@ use super::state::StoredSession;
 use crate::entry::bytes::Bytes;
 use crate::entry::entry;
 use crate::entry::owned::with;
-use crate::entry::pointers::Place;
+use crate::entry::pointers::{self, Place};
 use crate::status::Status;
 
 /// Client: takes a session that a later connection can offer with tercel_handshake_offer_session,
@@ -25,6 +25,7 @@ pub unsafe extern "C" fn tercel_connection_take_session(
     // SAFETY: the caller's duty.
     entry(|| unsafe {
         let (mut place, mut expires) = (Place::new(session, Bytes::NONE)?, Place::new(expires, 0)?);
+        pointers::separate(&[&place, &expires], &[], &[])?;
         with(connection, |state| {
             let half = state.receiving()?;
             half.taken = half.sessions.as_ref().and_then(|sessions| sessions.take_new());
@@ -54,6 +55,7 @@ pub unsafe extern "C" fn tercel_connection_take_stored_session(
     entry(|| unsafe {
         let mut identity = Place::new(identity, Bytes::NONE)?;
         let (mut place, mut expires) = (Place::new(session, Bytes::NONE)?, Place::new(expires, 0)?);
+        pointers::separate(&[&identity, &place, &expires], &[], &[])?;
         with(connection, |state| {
             let half = state.sending()?;
             half.taken = half.stored.pop();

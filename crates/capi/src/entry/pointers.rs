@@ -1,5 +1,6 @@
 //! The parameters of functions that are not handles: slices, and places for results.
 
+use core::cell::Cell;
 use core::ops::Range;
 use core::{ptr, slice};
 
@@ -35,7 +36,7 @@ pub(crate) unsafe fn slice_or_empty<'a, T>(data: *const T, len: usize) -> Result
 /// Memory whose addresses are known, and to which no reference exists yet.
 ///
 /// Functions that write to memory of a handle or of the caller refuse arguments that overlap it,
-/// with [`Memory::separate`], before they make references.
+/// with [`separate`], before they make references.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     data: *const u8,
@@ -57,6 +58,12 @@ impl Memory {
     /// The memory of a slice.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         Self::range(bytes.as_ptr_range())
+    }
+
+    /// The memory of elements, for comparison only.
+    pub(crate) fn elements<T>(elements: &[T]) -> Self {
+        let Range { start, end } = elements.as_ptr_range();
+        Self::range(start.cast()..end.cast())
     }
 
     /// The memory at these addresses, for comparison only.
@@ -128,15 +135,19 @@ pub(crate) fn or_null<T>(body: impl FnOnce() -> Result<*mut T>) -> *mut T {
     pointer
 }
 
-/// A place for a result.
-pub(crate) struct Place<T>(*mut T);
+/// A place for a result, which is written when it is dropped: until then, the memory may be that of
+/// another argument, and [`separate`] finds out.
+pub(crate) struct Place<T: Copy> {
+    place: *mut T,
+    value: T,
+    is_left: Cell<bool>,
+}
 
-impl<T> Place<T> {
-    /// Checks a pointer for a result, and stores `initial` there, which remains if the function
-    /// fails.
+impl<T: Copy> Place<T> {
+    /// Checks a pointer for a result, which is `initial` if the function fails.
     ///
     /// # Safety
-    /// The caller's duty for `place`, for as long as the result is used.
+    /// The caller's duty for `place`, until the result is dropped.
     pub(crate) unsafe fn new(place: *mut T, initial: T) -> Result<Self> {
         if place.is_null() {
             return Err(TERCEL_MISUSE_NULL_POINTER);
@@ -144,21 +155,70 @@ impl<T> Place<T> {
         if !place.is_aligned() {
             return Err(TERCEL_MISUSE_INVALID_ARGUMENT);
         }
-        let mut place = Self(place);
-        place.set(initial);
-        Ok(place)
-    }
-
-    /// The memory of the variable.
-    pub(crate) fn memory(&self) -> Memory {
-        Memory { data: self.0.cast_const().cast(), len: size_of::<T>() }
+        Ok(Self { place, value: initial, is_left: Cell::new(false) })
     }
 
     pub(crate) fn set(&mut self, value: T) {
-        // SAFETY: `new` checked that the pointer is neither NULL nor misaligned, and its contract
-        // says that it refers to a variable. The values in places have no destructors.
-        unsafe { self.0.write(value) }
+        self.value = value;
     }
+
+    /// Fails if the place overlaps an argument, and is then left as it is.
+    pub(crate) fn separate(&self, read: &[Memory]) -> Result<()> {
+        separate(&[self], &[], read)
+    }
+}
+
+impl<T: Copy> Drop for Place<T> {
+    fn drop(&mut self) {
+        if !self.is_left.get() {
+            // SAFETY: `new` checked that the pointer is neither NULL nor misaligned, and its
+            // contract says that it refers to a variable.
+            unsafe { self.place.write(self.value) }
+        }
+    }
+}
+
+/// A place of any type.
+pub(crate) trait Unwritten {
+    /// The memory of the variable.
+    fn memory(&self) -> Memory;
+
+    /// Leaves the variable as it is.
+    fn leave(&self);
+}
+
+impl<T: Copy> Unwritten for Place<T> {
+    fn memory(&self) -> Memory {
+        Memory { data: self.place.cast_const().cast(), len: size_of::<T>() }
+    }
+
+    fn leave(&self) {
+        self.is_left.set(true);
+    }
+}
+
+/// Fails if a place or other memory that is written overlaps another argument. The places are then
+/// left as they are.
+pub(crate) fn separate(
+    places: &[&dyn Unwritten],
+    written: &[Memory],
+    read: &[Memory],
+) -> Result<()> {
+    let overlaps_others = |(at, place): (usize, &&dyn Unwritten)| {
+        let place = place.memory();
+        places[at + 1..].iter().any(|other| place.overlaps(other.memory()))
+            || written.iter().chain(read).any(|other| place.overlaps(*other))
+    };
+    let mut result = Memory::separate(written, read);
+    if places.iter().enumerate().any(overlaps_others) {
+        result = Err(TERCEL_MISUSE_OVERLAP);
+    }
+    if result.is_err() {
+        for place in places {
+            place.leave();
+        }
+    }
+    result
 }
 
 #[cfg(test)]
@@ -204,13 +264,41 @@ mod tests {
     }
 
     #[test]
-    fn a_place_has_its_initial_value_until_it_is_set() {
+    fn a_place_gets_its_last_value_at_the_end() {
         let mut value = 1_usize;
-        // SAFETY: the variable lives longer than the place.
-        let mut place = unsafe { Place::new(&raw mut value, 2) }.unwrap();
         // SAFETY: NULL is not written to.
         assert!(unsafe { Place::new(ptr::null_mut(), 0_usize) }.is_err());
-        place.set(3);
-        assert_eq!(value, 3);
+        for (set, result) in [(None, 2), (Some(3), 3)] {
+            // SAFETY: the variable lives longer than the place.
+            let mut place = unsafe { Place::new(&raw mut value, 2) }.unwrap();
+            if let Some(set) = set {
+                place.set(set);
+            }
+            drop(place);
+            assert_eq!(value, result);
+        }
+    }
+
+    #[test]
+    fn a_place_that_overlaps_an_argument_is_left_as_it_is() {
+        let mut values = [7_u64; 2];
+        let read = Memory::elements(&values);
+        let first = values.as_mut_ptr();
+        let mut other = 7_u64;
+        // SAFETY: the variables live longer than the places.
+        unsafe {
+            let place = Place::new(first.add(1), 0).unwrap();
+            let last = Place::new(&raw mut other, 0).unwrap();
+            assert_eq!(separate(&[&last, &place], &[], &[read]), Err(TERCEL_MISUSE_OVERLAP));
+            drop((place, last));
+            let (place, same) = (Place::new(first, 0).unwrap(), Place::new(first, 0).unwrap());
+            assert_eq!(separate(&[&place, &same], &[], &[]), Err(TERCEL_MISUSE_OVERLAP));
+            drop((place, same));
+            assert_eq!((first.read(), first.add(1).read(), other), (7, 7, 7));
+            let place = Place::new(first, 0).unwrap();
+            assert_eq!(place.separate(&[Memory::of(&[1])]), Ok(()));
+            drop(place);
+            assert_eq!(first.read(), 0);
+        }
     }
 }

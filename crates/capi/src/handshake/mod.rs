@@ -62,6 +62,7 @@ pub unsafe extern "C" fn tercel_handshake_client(
         let mut place = Place::new(handshake, ptr::null_mut())?;
         let config = shared::get(config)?;
         let name = pointers::slice(name.cast::<u8>(), name_len)?;
+        place.separate(&[Memory::of(name)])?;
         let name = server_name(name)?;
         let Config::Client(config, given) = &*config else { return Err(TERCEL_MISUSE_WRONG_SIDE) };
         let sessions = given.then(Arc::<GivenSessions>::default);
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn tercel_handshake_advance(
             let step = with(input, |input| {
                 with(output, |output| {
                     let buffers = [Memory::range(input.memory()), output.memory()];
-                    Memory::separate(&[place.memory()], &buffers)?;
+                    place.separate(&buffers)?;
                     Ok(progress.advance(input, output.bytes()))
                 })
             })?;
@@ -207,7 +208,7 @@ pub unsafe extern "C" fn tercel_handshake_seal_early(
             let sender = progress.early_sender()?;
             let now = sender.early_data_left().unwrap_or(len).min(len);
             with(output, |output| {
-                Memory::separate(&[output.memory(), taken.memory()], &[data])?;
+                pointers::separate(&[&taken], &[output.memory()], &[data])?;
                 let sealed = sender.seal_to(&data.read()[..now], output.bytes());
                 sealed.map_err(status::of)
             })?;

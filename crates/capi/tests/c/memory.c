@@ -279,6 +279,69 @@ static uint64_t long_ago(void *context) {
 
 #define OVERLAP(status) EXPECT(TERCEL_MISUSE_OVERLAP, status)
 
+// A variable for a result that is part of an argument. It is left as it is.
+static void overlapping_results(void) {
+    union {
+        uint8_t bytes[64];
+        char text[64];
+        uint16_t codes[32];
+        size_t number;
+        tercel_next next;
+        const tercel_roots *roots;
+        const tercel_credential *credential, *credentials[2];
+        const tercel_tickets *tickets;
+        const tercel_psk *psk, *psks[2];
+        tercel_handshake *handshake;
+    } place, before;
+    memset(&place, 'x', sizeof place);
+    before = place;
+#define UNCHANGED() CHECK(memcmp(&place, &before, sizeof place) == 0)
+    const tercel_credential *credential = test_credential("server");
+    const tercel_config *client = test_config(TERCEL_CLIENT);
+    const uint8_t *bytes = place.bytes, other[32] = "other";
+    size_t len = sizeof place.bytes;
+    OVERLAP(tercel_roots_from_pem(bytes, len, &place.roots));
+    OVERLAP(tercel_credential_from_pem(bytes, len, other, 1, &place.credential));
+    OVERLAP(tercel_credential_from_pem(other, 1, bytes, len, &place.credential));
+    OVERLAP(tercel_credential_external(bytes, len, &place.credential));
+    OVERLAP(tercel_credential_with_ocsp_response(credential, bytes, len, &place.credential));
+    OVERLAP(tercel_credential_with_timestamps(credential, bytes, len, &place.credential));
+    OVERLAP(tercel_credential_with_schemes(credential, place.codes, 32, &place.credential));
+    OVERLAP(tercel_tickets_shared(bytes, len, 1, &place.tickets));
+    OVERLAP(tercel_psk_external(bytes, len, other, 32, TERCEL_HASH_SHA256, &place.psk));
+    OVERLAP(tercel_psk_external(other, 32, bytes, len, TERCEL_HASH_SHA256, &place.psk));
+    OVERLAP(tercel_psk_import(other, 32, bytes, len, other, 32, TERCEL_HASH_SHA256, &place.psk));
+    OVERLAP(tercel_handshake_client(client, place.text, len, 0, &place.handshake));
+    UNCHANGED();
+
+    tercel_handshake *handshake;
+    EXPECT(TERCEL_OK, tercel_handshake_client(client, "server.test", 11, 0, &handshake));
+    place.credentials[0] = place.credentials[1] = credential;
+    before = place;
+    OVERLAP(tercel_question_find_credential(handshake, place.credentials, 2, &place.number));
+    UNCHANGED();
+    EXPECT(TERCEL_OK, tercel_psk_external(other, 32, other, 32, TERCEL_HASH_SHA256, &place.psks[0]));
+    before = place;
+    OVERLAP(tercel_question_find_psk(handshake, place.psks, 1, &place.number));
+    UNCHANGED();
+    tercel_psk_release(place.psks[0]);
+
+    tercel_input *input = tercel_input_new(0);
+    tercel_output *output = tercel_output_new();
+    EXPECT(TERCEL_OK, tercel_input_append(input, other, 32));
+    memory unread = copy_of(tercel_input_unread(input));
+    void *inside = (void *)tercel_input_unread(input).data;
+    CHECK(tercel_input_space(input, inside) == NULL);
+    OVERLAP(tercel_handshake_advance(handshake, input, output, inside));
+    CHECK(memcmp(inside, unread.data, unread.len) == 0);
+    drop(&unread);
+    tercel_input_free(input);
+    tercel_output_free(output);
+    tercel_handshake_free(handshake);
+    tercel_config_release(client);
+    tercel_credential_release(credential);
+}
+
 // Memory of a buffer, or memory for results, is passed as input: nothing happens.
 static void overlaps(uint16_t version) {
     pair pair = connected(version);
@@ -401,6 +464,7 @@ void memory_tests(void) {
         split(version);
         overlaps(version);
     }
+    overlapping_results();
     key_updates();
     failures();
     callbacks();
