@@ -1484,7 +1484,9 @@ tercel_status tercel_config_builder_add_credential(struct tercel_config_builder 
 tercel_status tercel_config_builder_set_tickets(struct tercel_config_builder *builder,
                                                 const struct tercel_tickets *tickets);
 
-// Adds a pre-shared key. A client offers its keys in the order in which they were added.
+// Adds a pre-shared key. A client offers its keys in the order in which they were added. A
+// handshake with such a key exchanges no certificates, also with a server that requires them of
+// clients: the peer is a holder of the key.
 tercel_status tercel_config_builder_add_psk(struct tercel_config_builder *builder,
                                             const struct tercel_psk *psk);
 

@@ -200,7 +200,9 @@ pub unsafe extern "C" fn tercel_config_builder_set_tickets(
     })
 }
 
-/// Adds a pre-shared key. A client offers its keys in the order in which they were added.
+/// Adds a pre-shared key. A client offers its keys in the order in which they were added. A
+/// handshake with such a key exchanges no certificates, also with a server that requires them of
+/// clients: the peer is a holder of the key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_config_builder_add_psk(
     builder: *mut ConfigBuilder,
