@@ -12,12 +12,14 @@ use crate::objects::certificate::Certificate;
 use crate::objects::dane::Digest;
 use crate::objects::key::Key;
 use crate::objects::list::{self, Certificates};
+use crate::settings::security::least_bits;
 use crate::sys::x509::{
     V_OK, X509_STORE_CTX, X509_STORE_CTX_get_error, X509_STORE_CTX_get_verify_cb,
     X509_STORE_CTX_get0_chain, X509_STORE_CTX_get0_param, X509_STORE_CTX_set_current_cert,
     X509_STORE_CTX_set_error, X509_STORE_CTX_set_error_depth, X509_STORE_CTX_set0_trusted_stack,
-    X509_STORE_CTX_set0_verified_chain, X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_set_flags,
-    X509_chain_check_suiteb, X509_verify, X509_verify_cert,
+    X509_STORE_CTX_set0_verified_chain, X509_VERIFY_PARAM_get_auth_level,
+    X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_set_flags, X509_chain_check_suiteb, X509_verify,
+    X509_verify_cert,
 };
 
 pub(crate) const PKIX_TA: u8 = 0;
@@ -37,6 +39,7 @@ const ERR_HOST_MISMATCH: c_int = 62;
 const ERR_EMAIL_MISMATCH: c_int = 63;
 const ERR_IP_MISMATCH: c_int = 64;
 const ERR_NO_MATCH: c_int = 65;
+const ERR_KEY_TOO_SMALL: c_int = 66;
 const FLAG_PARTIAL_CHAIN: c_ulong = 0x8_0000;
 
 /// A TLSA record.
@@ -196,8 +199,13 @@ impl Request {
             let depth = c_int::try_from(depth).unwrap_or(c_int::MAX);
             (report(verification, ERR_NO_MATCH, depth, certificate), None)
         };
+        // Without `X509_verify_cert`, which reports a weak key first.
+        // SAFETY: as this function's contract.
+        let no_chain = |depth: usize| unsafe {
+            if has_strong_key(verification, leaf) { no_match(depth) } else { (0, None) }
+        };
         if of_leaf.is_none() && !self.has([DANE_TA, PKIX_TA]) {
-            return Ok(no_match(0));
+            return Ok(no_chain(0));
         }
         let anchors = self.anchors(chain, leaf)?;
         if !anchors.is_empty() {
@@ -205,7 +213,7 @@ impl Request {
             return unsafe { verify_with(verification, &anchors) };
         }
         if !self.has([PKIX_TA, PKIX_EE]) {
-            return Ok(no_match(chain.len().saturating_sub(1)));
+            return Ok(no_chain(chain.len().saturating_sub(1)));
         }
         // SAFETY: as this function's contract. The chain belongs to the verification.
         let (result, verified) = unsafe {
@@ -242,6 +250,9 @@ impl Request {
         // SAFETY: as this function's contract. The verification takes the list over.
         unsafe {
             X509_STORE_CTX_set0_verified_chain(verification, verified.into_raw());
+            if !has_strong_key(verification, leaf) {
+                return Ok(0);
+            }
             if self.suite_b != 0 {
                 let none = ptr::null_mut();
                 let checked =
@@ -359,6 +370,21 @@ unsafe fn report(
         X509_STORE_CTX_set_current_cert(verification, certificate.as_ptr());
         let callback = X509_STORE_CTX_get_verify_cb(verification);
         callback.map_or(0, |callback| callback(0, verification))
+    }
+}
+
+/// Whether the key of a leaf has the strength that the level of the verification demands, or the
+/// callback accepts the key. `X509_verify_cert` checks the same before it builds a chain.
+///
+/// # Safety
+/// As [`Request::verify`].
+unsafe fn has_strong_key(verification: *mut X509_STORE_CTX, leaf: &Certificate) -> bool {
+    // SAFETY: as this function's contract.
+    unsafe {
+        let level = X509_VERIFY_PARAM_get_auth_level(X509_STORE_CTX_get0_param(verification));
+        level <= 0
+            || leaf.key_bits() >= least_bits(level)
+            || report(verification, ERR_KEY_TOO_SMALL, 0, leaf) != 0
     }
 }
 

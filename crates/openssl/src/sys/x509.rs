@@ -207,6 +207,7 @@ unsafe extern "C" {
         chain: *mut Stack,
         flags: core::ffi::c_ulong,
     ) -> c_int;
+    pub(crate) fn X509_VERIFY_PARAM_get_auth_level(param: *const X509_VERIFY_PARAM) -> c_int;
     pub(crate) fn X509_VERIFY_PARAM_set_auth_level(param: *mut X509_VERIFY_PARAM, level: c_int);
     pub(crate) fn X509_VERIFY_PARAM_set1_host(
         param: *mut X509_VERIFY_PARAM,

@@ -55,6 +55,8 @@ struct options {
     /* 0: no callback, 1: one that changes nothing, 2: one that accepts errors. */
     int callback;
     int mode;
+    /* The level of the verification, if it is not that of the context. */
+    int level;
 };
 
 static int authenticate(const struct record *records, int count, struct options options) {
@@ -73,6 +75,8 @@ static int authenticate(const struct record *records, int count, struct options 
     }
     struct pair pair = pair_of(client, server, 1 << 14);
     CHECK(SSL_dane_enable(pair.client, options.name) == 1);
+    if (options.level != 0)
+        X509_VERIFY_PARAM_set_auth_level(SSL_get0_param(pair.client), options.level);
     for (int i = 0; i < count; i++) {
         unsigned char *data;
         size_t length = data_of(records[i], &data);
@@ -84,8 +88,8 @@ static int authenticate(const struct record *records, int count, struct options 
     int is_vague = options.name[0] == 'w' || strcmp(records[0].certificate, "other.pem") == 0;
     for (int i = 0; i < count; i++)
         printf("[%d %d %d %s]", records[i].usage, records[i].selector, records[i].matching, records[i].certificate);
-    printf(" %x trusts %d sends %d %s flags %lx callback %d mode %d: %d, result %ld", options.version, options.trusts,
-           options.sends, options.name, options.flags, options.callback, options.mode, done,
+    printf(" %x trusts %d sends %d %s flags %lx callback %d mode %d level %d: %d, result %ld", options.version, options.trusts,
+           options.sends, options.name, options.flags, options.callback, options.mode, options.level, done,
            is_vague && !done ? -1 : SSL_get_verify_result(pair.client));
     uint8_t usage = 9, selector = 9, matching = 9;
     const unsigned char *data = NULL;
@@ -123,7 +127,7 @@ static void all(void) {
                     for (int rest = 0; rest < 16; rest++) {
                         struct record record = {usage, selector, matching, certificates[certificate]};
                         struct options options = {rest & 1 ? TLS1_2_VERSION : TLS1_3_VERSION, rest >> 1 & 1, rest >> 2 & 1,
-                                                  names[rest >> 3 & 1], 0, 1, SSL_VERIFY_PEER};
+                                                  names[rest >> 3 & 1], 0, 1, SSL_VERIFY_PEER, 0};
                         authenticate(&record, 1, options);
                     }
     for (int usage = 0; usage < 4; usage++)
@@ -131,9 +135,23 @@ static void all(void) {
             struct record record = {usage, 1, 1, usage % 2 ? "server.pem" : "root.pem"};
             struct options options = {TLS1_3_VERSION, rest & 1, 1, names[rest >> 1 & 1],
                                       rest & 4 ? DANE_FLAG_NO_DANE_EE_NAMECHECKS : 0, rest / 8,
-                                      rest & 2 ? SSL_VERIFY_PEER : SSL_VERIFY_NONE};
+                                      rest & 2 ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, 0};
             authenticate(&record, 1, options);
         }
+}
+
+/* The key of the server is too weak for a level, whatever record authenticates it. */
+static void levels(void) {
+    static const char *const certificates[] = {"server.pem", "root.pem", "other.pem"};
+    for (int level = 3; level <= 4; level++)
+        for (int usage = 0; usage < 4; usage++)
+            for (int certificate = 0; certificate < 3; certificate++)
+                for (int callback = 0; callback < 2; callback++) {
+                    struct record record = {usage, 1, 1, certificates[certificate]};
+                    struct options options = {TLS1_3_VERSION, 1, 1, "server.test", 0, callback, SSL_VERIFY_PEER, level};
+                    int done = authenticate(&record, 1, options);
+                    CHECK(level == 3 || !done);
+                }
 }
 
 /* Several records: their order, and the preference of digests. */
@@ -149,7 +167,7 @@ static void several(void) {
     };
     for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
         for (int rest = 0; rest < 4; rest++) {
-            struct options options = {TLS1_3_VERSION, rest & 1, rest >> 1, "server.test", 0, 1, SSL_VERIFY_PEER};
+            struct options options = {TLS1_3_VERSION, rest & 1, rest >> 1, "server.test", 0, 1, SSL_VERIFY_PEER, 0};
             authenticate(pairs[i], 2, options);
         }
 }
@@ -224,6 +242,7 @@ static void results(void) {
 int main(void) {
     results();
     all();
+    levels();
     several();
     return 0;
 }
