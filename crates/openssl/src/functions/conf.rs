@@ -39,6 +39,9 @@ const NO_VALUE: c_int = -3;
 #[derive(Default)]
 pub(crate) struct Configuration {
     flags: Cell<c_uint>,
+    /// Whether elements of lists that only the other side has are ignored: the section
+    /// `system_default` applies to the contexts of both sides.
+    ignores_other_side: bool,
     prefix: RefCell<Option<CString>>,
     context: RefCell<Option<Arc<Context>>>,
     ssl: RefCell<Option<Arc<Ssl>>>,
@@ -117,7 +120,7 @@ impl Configuration {
     pub(super) fn of_context(context: &Arc<Context>, may_load: bool) -> Self {
         let flags = flags_of(&context.settings(), may_load);
         let context = Some(Arc::clone(context)).into();
-        Self { flags: Cell::new(flags), context, ..Self::default() }
+        Self { flags: Cell::new(flags), ignores_other_side: !may_load, context, ..Self::default() }
     }
 
     /// Settings of a file for a connection.
@@ -285,9 +288,13 @@ impl Configuration {
                 _ => (true, element),
             };
             let flags = self.flags.get();
-            let fits = |flag: &&Flag| flags & flag.1 != 0 && flag.0.eq_ignore_ascii_case(name);
-            let Flag(_, _, inverted, bits) = table.iter().find(fits)?;
-            self.set_bits(*bits, on != *inverted);
+            let has_name = |flag: &&Flag| flag.0.eq_ignore_ascii_case(name);
+            let of_side = |flag: &&Flag| flags & flag.1 != 0;
+            match table.iter().filter(has_name).find(of_side) {
+                Some(Flag(_, _, inverted, bits)) => self.set_bits(*bits, on != *inverted),
+                None if self.ignores_other_side && table.iter().any(|flag| has_name(&flag)) => {}
+                None => return None,
+            }
         }
         Some(())
     }
@@ -529,7 +536,7 @@ fn is_space(character: char) -> bool {
 }
 
 /// The number at the beginning of a text, as `atoi` of C reads it.
-fn number(text: &CStr) -> i64 {
+fn number(text: &CStr) -> c_int {
     let text = text.to_string_lossy();
     let text = text.trim_start_matches(is_space);
     let (negative, digits) = match text.as_bytes().first() {
@@ -537,8 +544,13 @@ fn number(text: &CStr) -> i64 {
         Some(b'+') => (false, text.get(1..)),
         _ => (false, Some(text)),
     };
-    let digits = digits.unwrap_or_default();
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let value: i64 = digits.get(..end).and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    if negative { value.saturating_neg() } else { value }
+    let digits = digits.unwrap_or_default().bytes().take_while(u8::is_ascii_digit);
+    let value = digits.fold(0_i64, |value, digit| {
+        let digit = i64::from(digit.saturating_sub(b'0'));
+        let value = value.saturating_mul(10);
+        if negative { value.saturating_sub(digit) } else { value.saturating_add(digit) }
+    });
+    // A `long` is converted to an `int`.
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    c_int::from_le_bytes([a, b, c, d])
 }

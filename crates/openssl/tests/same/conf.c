@@ -151,7 +151,9 @@ static void commands(void) {
         {"ECDHParameters", "Automatic"}, {"ECDHParameters", "+automatic"}, {"ECDHParameters", "auto"},
         {"SignatureAlgorithms", "ECDSA+SHA256"}, {"SignatureAlgorithms", "Bogus"}, {"SignatureAlgorithms", ""},
         {"ClientSignatureAlgorithms", "RSA+SHA256:ed25519"}, {"NumTickets", "5"}, {"NumTickets", "-1"}, {"NumTickets", "x"},
-        {"NumTickets", " 3x"}, {"RecordPadding", "0"}, {"RecordPadding", "-5"}, {"Bogus", "value"}, {NULL, "value"},
+        {"NumTickets", " 3x"}, {"NumTickets", "4294967297"}, {"NumTickets", "2147483648"},
+        {"NumTickets", "99999999999999999999"}, {"NumTickets", "-99999999999999999999"},
+        {"RecordPadding", "99999999999999999999"}, {"RecordPadding", "0"}, {"RecordPadding", "-5"}, {"Bogus", "value"}, {NULL, "value"},
         {"", "value"}, {"no_tls1_3", NULL}, {"serverpref", "value"},
     };
     static const char *const files[][2] = {
@@ -236,19 +238,51 @@ static void arguments(void) {
         }
 }
 
+/* Loads a file in the place of openssl.cnf. */
+static void load(const char *text) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/conf-%ld.cnf", getenv("MATERIAL"), (long)getpid());
+    FILE *file = fopen(path, "w");
+    CHECK(file != NULL);
+    fprintf(file, "openssl_conf = main\n[main]\nssl_conf = all\n[all]\n%s\n", text);
+    fclose(file);
+    CHECK(CONF_modules_load_file(path, NULL, 0) == 1);
+    unlink(path);
+}
+
+/* The section of the system is for contexts of both sides: what only the other side has is no error. */
+static void system_section(void) {
+    static const char *const lines[] = {"Options = ServerPreference", "Options = -SessionTicket,NoResumptionOnRenegotiation",
+                                        "VerifyMode = Require", "VerifyMode = Peer", "VerifyMode = RequestPostHandshake",
+                                        "NumTickets = 5", "MinProtocol = TLSv1.3"};
+    for (unsigned i = 0; i < COUNT(lines); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "system_default = section\n[section]\n%s", lines[i]);
+        load("other = section\n[section]\nBogus = 1");
+        for (int kind = 0; kind < 4; kind++) {
+            SSL_CTX *plain = SSL_CTX_new(method(kind));
+            struct before before = state_of(plain);
+            SSL_CTX_free(plain);
+            load(text);
+            SSL_CTX *ctx = SSL_CTX_new(method(kind));
+            CHECK(ctx != NULL);
+            printf("system %s, method %d", lines[i], kind);
+            print_state(ctx, NULL, before);
+            print_errors();
+            SSL_CTX_free(ctx);
+            load("other = section\n[section]\nBogus = 1");
+        }
+    }
+}
+
 /* Sections of a file in the place of openssl.cnf. */
 static void sections(void) {
     static const char *const lines[] = {"MinProtocol = TLSv1.3", "VerifyMode = require", "Bogus = 1", "VerifyMode = bogus",
                                         "Options = -sessionticket", "CipherString = RC4"};
     for (unsigned i = 0; i < COUNT(lines); i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/conf-%ld.cnf", getenv("MATERIAL"), (long)getpid());
-        FILE *file = fopen(path, "w");
-        CHECK(file != NULL);
-        fprintf(file, "openssl_conf = main\n[main]\nssl_conf = all\n[all]\nname%u = section\n[section]\n%s\n", i, lines[i]);
-        fclose(file);
-        CHECK(CONF_modules_load_file(path, NULL, 0) == 1);
-        unlink(path);
+        char text[256];
+        snprintf(text, sizeof text, "name%u = section\n[section]\n%s", i, lines[i]);
+        load(text);
         for (int target = CONTEXT; target < TARGETS; target++) {
             char name[16];
             snprintf(name, sizeof name, "name%u", i);
@@ -272,6 +306,7 @@ int main(void) {
     commands();
     arguments();
     sections();
+    system_section();
     /* Nothing is accepted without effect. */
     SSL_CTX *ctx = SSL_CTX_new(TLS_method());
     SSL_CONF_CTX *conf = SSL_CONF_CTX_new();
