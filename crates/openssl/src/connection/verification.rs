@@ -107,6 +107,10 @@ impl Ssl {
         self.lent.verified_chain.replace(None);
         self.want.set(Want::Nothing);
         let trusted = errors::without_errors(|| self.verify_chain(&chain)).unwrap_or(false);
+        if !trusted {
+            // As with OpenSSL, only a chain that the callback accepts is verified again.
+            self.want.set(Want::Nothing);
+        }
         // The chain in a session is verified again when it is resumed.
         self.found_result.set(Some(self.verify_result.get()));
         // A server requests certificates only with VERIFY_PEER. On a client each bit demands trust.

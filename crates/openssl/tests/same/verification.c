@@ -149,6 +149,7 @@ int main(void) {
                 retry(versions[version], 0, by_chain, SSL_VERIFY_PEER, count, 1);
                 retry(versions[version], 0, by_chain, SSL_VERIFY_NONE, count, 1);
                 retry(versions[version], 0, by_chain, SSL_VERIFY_PEER, count, 0);
+                retry(versions[version], 0, by_chain, SSL_VERIFY_NONE, count, 0);
             }
             retry(versions[version], 1, by_chain, SSL_VERIFY_PEER, 1, 1);
         }
