@@ -1,5 +1,5 @@
 // The verifier of Go's crypto/x509: one world of certificates for each line of input, one line of
-// results for each.
+// judgements for each.
 package main
 
 import (
@@ -15,6 +15,19 @@ type world struct {
 	Name                string
 	Client              bool
 	Time                int64
+}
+
+type judgements struct {
+	// The error of each root and of each sent certificate, empty if it can be parsed.
+	Unread []string
+	Leaves []judgement
+}
+
+type judgement struct {
+	// Empty if the leaf is accepted.
+	Error string
+	// The accepted paths, the leaf first.
+	Paths [][][]byte
 }
 
 func main() {
@@ -36,38 +49,52 @@ func main() {
 	}
 }
 
-// verify returns the error of each leaf, empty if it is accepted.
-func verify(w *world) []string {
-	options := x509.VerifyOptions{
-		DNSName:       w.Name,
-		Roots:         pool(w.Roots),
-		Intermediates: pool(w.Sent),
-		CurrentTime:   time.Unix(w.Time, 0),
-		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+func verify(w *world) judgements {
+	var all judgements
+	// pool leaves out what cannot be parsed.
+	pool := func(certificates [][]byte) *x509.CertPool {
+		pool := x509.NewCertPool()
+		for _, der := range certificates {
+			certificate, err := x509.ParseCertificate(der)
+			if err == nil {
+				pool.AddCert(certificate)
+			}
+			all.Unread = append(all.Unread, text(err))
+		}
+		return pool
 	}
+	options := x509.VerifyOptions{
+		DNSName:     w.Name,
+		CurrentTime: time.Unix(w.Time, 0),
+		KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	options.Roots = pool(w.Roots)
+	options.Intermediates = pool(w.Sent)
 	if w.Client {
 		options.KeyUsages = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	}
-	errors := make([]string, len(w.Leaves))
-	for i, der := range w.Leaves {
+	for _, der := range w.Leaves {
+		var paths [][]*x509.Certificate
 		leaf, err := x509.ParseCertificate(der)
 		if err == nil {
-			_, err = leaf.Verify(options)
+			paths, err = leaf.Verify(options)
 		}
-		if err != nil {
-			errors[i] = err.Error()
+		one := judgement{Error: text(err)}
+		for _, path := range paths {
+			var ders [][]byte
+			for _, certificate := range path {
+				ders = append(ders, certificate.Raw)
+			}
+			one.Paths = append(one.Paths, ders)
 		}
+		all.Leaves = append(all.Leaves, one)
 	}
-	return errors
+	return all
 }
 
-// pool leaves out what cannot be parsed.
-func pool(certificates [][]byte) *x509.CertPool {
-	pool := x509.NewCertPool()
-	for _, der := range certificates {
-		if certificate, err := x509.ParseCertificate(der); err == nil {
-			pool.AddCert(certificate)
-		}
+func text(err error) string {
+	if err == nil {
+		return ""
 	}
-	return pool
+	return err.Error()
 }

@@ -1,4 +1,4 @@
-//! The other verifiers: `openssl verify`, and Go's crypto/x509 in a program of `peers`.
+//! The other judges: `openssl verify`, and Go's crypto/x509 in a program of `peers`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,8 +12,78 @@ use base64::engine::general_purpose::STANDARD;
 use pki_types::CertificateDer;
 use tercel_pki::Usage;
 
-use super::world::World;
-use crate::case::Verdict;
+use super::oracle::Path as CertificatePath;
+use super::world::{Made, World};
+
+/// What a judge says about one chain.
+#[derive(Default)]
+pub(crate) struct Judgement {
+    /// Each is a reason to refuse. The chain is accepted if there is none.
+    pub(crate) errors: Vec<Error>,
+    /// The accepted paths, the leaf first.
+    pub(crate) taken: Vec<Taken>,
+}
+
+pub(crate) struct Error {
+    pub(crate) text: String,
+    /// The certificate at fault: its position in the path, and its subject as OpenSSL prints it.
+    pub(crate) at: Option<(usize, String)>,
+}
+
+impl From<String> for Error {
+    fn from(text: String) -> Self {
+        Self { text, at: None }
+    }
+}
+
+/// A path that a judge took.
+pub(crate) enum Taken {
+    /// The subjects, as OpenSSL prints them.
+    Subjects(Vec<String>),
+    Certificates(Vec<CertificateDer<'static>>),
+}
+
+impl Judgement {
+    pub(crate) fn accepts(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// All errors, or `accepted`.
+    pub(crate) fn text(&self) -> String {
+        if self.accepts() {
+            return "accepted".to_owned();
+        }
+        let text = |error: &Error| match &error.at {
+            Some((_, subject)) => format!("{} [{subject}]", error.text),
+            None => error.text.clone(),
+        };
+        self.errors.iter().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Taken {
+    /// Whether this is the path. Several may have the same subjects, and OpenSSL prints the issuers
+    /// of a trust anchor, too.
+    pub(crate) fn is(&self, path: &CertificatePath<'_>) -> bool {
+        match self {
+            Self::Subjects(subjects) => {
+                let length = path.all().count();
+                path.anchor.is_some()
+                    && subjects.len() >= length
+                    && path.all().zip(subjects).all(|(one, subject)| printed(one) == *subject)
+            }
+            Self::Certificates(certificates) => path.all().map(|one| &one.der).eq(certificates),
+        }
+    }
+}
+
+/// A subject as OpenSSL prints it.
+pub(crate) fn printed(certificate: &Made) -> String {
+    match certificate.content.subject.text.as_str() {
+        "" => String::new(),
+        text => format!("CN = {text}"),
+    }
+}
 
 /// `openssl verify`, one process for each world.
 pub(crate) struct OpenSsl {
@@ -26,7 +96,7 @@ impl OpenSsl {
         Self { folder: folder.to_owned() }
     }
 
-    pub(crate) fn verify(&self, world: &World) -> Result<Vec<Verdict>> {
+    pub(crate) fn verify(&self, world: &World) -> Result<Vec<Judgement>> {
         let write = |name: &str, certificates: &mut dyn Iterator<Item = &CertificateDer<'_>>| {
             fs::write(self.folder.join(name), pem(certificates))
         };
@@ -38,7 +108,7 @@ impl OpenSsl {
         }
         let mut command = Command::new("openssl");
         command.current_dir(&self.folder);
-        command.args(["verify", "-no-CApath", "-no-CAstore", "-partial_chain"]);
+        command.args(["verify", "-show_chain", "-no-CApath", "-no-CAstore", "-partial_chain"]);
         command.args(["-CAfile", "roots", "-attime", &world.time.to_string()]);
         if !world.sent.is_empty() {
             command.args(["-untrusted", "sent"]);
@@ -56,17 +126,53 @@ impl OpenSsl {
         let accepted = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(!errors.contains("Error loading file"), "{errors}");
-        let verdict = |file: &String| {
-            if accepted.lines().any(|line| line == format!("{file}: OK")) {
-                return None;
+        let of_file = |file: &String| accepted_by_openssl(&accepted, file);
+        let taken: Vec<_> = files.iter().map(of_file).collect();
+        let of_file = |(file, taken): (&String, Option<Vec<String>>)| match taken {
+            Some(subjects) => {
+                Judgement { taken: vec![Taken::Subjects(subjects)], ..Judgement::default() }
             }
-            // The reasons precede the line with the file's name.
-            let before = errors.split(&format!("error {file}:")).next().unwrap_or_default();
-            let reason = before.lines().rev().find(|line| line.starts_with("error "));
-            Some(reason.unwrap_or("not read").to_owned())
+            None => refused_by_openssl(&errors, file),
         };
-        Ok(files.iter().map(verdict).collect())
+        Ok(files.iter().zip(taken).map(of_file).collect())
     }
+}
+
+/// The subjects of the path that `openssl verify` prints after `FILE: OK`.
+fn accepted_by_openssl(output: &str, file: &str) -> Option<Vec<String>> {
+    let mut lines = output.lines().skip_while(|line| *line != format!("{file}: OK"));
+    lines.next()?;
+    let lines = lines.skip_while(|line| *line == "Chain:");
+    let subject = |line: &str| {
+        let (_, subject) = line.strip_prefix("depth=")?.split_once(": ")?;
+        Some(subject.strip_suffix(" (untrusted)").unwrap_or(subject).to_owned())
+    };
+    Some(lines.map_while(subject).collect())
+}
+
+/// The errors that precede the line with the file's name, each after the subject of a certificate.
+fn refused_by_openssl(output: &str, file: &str) -> Judgement {
+    let mut judgement = Judgement::default();
+    let mut previous = "";
+    for line in output.lines() {
+        if line.starts_with("error ") && line.ends_with(": verification failed") {
+            if line == format!("error {file}: verification failed") {
+                return judgement;
+            }
+            judgement = Judgement::default();
+        } else if let Some(depth) = depth_of(line) {
+            let at = Some((depth, previous.to_owned()));
+            judgement.errors.push(Error { text: line.to_owned(), at });
+        }
+        previous = line;
+    }
+    Judgement { errors: vec!["not read".to_owned().into()], ..Judgement::default() }
+}
+
+/// The position in `error 20 at 1 depth lookup: reason`.
+fn depth_of(line: &str) -> Option<usize> {
+    let (_, rest) = line.strip_prefix("error ")?.split_once(" at ")?;
+    rest.split_once(" depth lookup: ")?.0.parse().ok()
 }
 
 fn pem(certificates: &mut dyn Iterator<Item = &CertificateDer<'_>>) -> String {
@@ -111,8 +217,8 @@ impl Go {
         Ok(Self { process, input, output })
     }
 
-    pub(crate) fn verify(&mut self, world: &World) -> Result<Vec<Verdict>> {
-        let list = |certificates: &[super::world::Made]| -> Vec<String> {
+    pub(crate) fn verify(&mut self, world: &World) -> Result<GoJudgements> {
+        let list = |certificates: &[Made]| -> Vec<String> {
             certificates.iter().map(|one| STANDARD.encode(&one.der)).collect()
         };
         let line = serde_json::json!({
@@ -127,15 +233,73 @@ impl Go {
         self.input.flush()?;
         let mut answer = String::new();
         self.output.read_line(&mut answer)?;
-        let errors: Vec<String> = serde_json::from_str(&answer).context("Go's answer")?;
-        ensure!(errors.len() == world.leaves.len(), "{answer}");
-        Ok(errors.into_iter().map(|error| (!error.is_empty()).then_some(error)).collect())
+        let answer: serde_json::Value = serde_json::from_str(&answer).context("Go's answer")?;
+        let certificates = world.roots.iter().chain(&world.sent).map(|one| &one.der);
+        let unread = certificates.zip(array(&answer["Unread"])).filter_map(|(der, error)| {
+            let error = error.as_str().filter(|error| !error.is_empty())?;
+            Some((der.clone(), error.to_owned()))
+        });
+        let unread = unread.collect();
+        let of_leaf = array(&answer["Leaves"]).iter().map(go_judgement).collect::<Result<_>>()?;
+        let judgements = GoJudgements { of_leaf, unread };
+        ensure!(judgements.of_leaf.len() == world.leaves.len(), "{answer}");
+        Ok(judgements)
     }
+}
+
+/// What Go says about the chains of a world.
+pub(crate) struct GoJudgements {
+    pub(crate) of_leaf: Vec<Judgement>,
+    /// The certificates that Go cannot parse, with its errors.
+    pub(crate) unread: Vec<(CertificateDer<'static>, String)>,
+}
+
+fn array(value: &serde_json::Value) -> &[serde_json::Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn go_judgement(answer: &serde_json::Value) -> Result<Judgement> {
+    let error = answer["Error"].as_str().context("no error in Go's answer")?;
+    let certificate = |der: &serde_json::Value| {
+        let der = der.as_str().context("a certificate in Go's answer")?;
+        Ok(CertificateDer::from(STANDARD.decode(der)?))
+    };
+    let path = |path: &serde_json::Value| {
+        Ok(Taken::Certificates(array(path).iter().map(certificate).collect::<Result<_>>()?))
+    };
+    let error = Some(error).filter(|error| !error.is_empty());
+    Ok(Judgement {
+        errors: error.map(|error| error.to_owned().into()).into_iter().collect(),
+        taken: array(&answer["Paths"]).iter().map(path).collect::<Result<_>>()?,
+    })
 }
 
 impl Drop for Go {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_errors_of_openssl_are_read() {
+        let output = "a: OK\nChain:\ndepth=0:  (untrusted)\ndepth=1: CN = Root\n\
+                      b: OK\nChain:\ndepth=0: CN = Leaf\n";
+        assert_eq!(accepted_by_openssl(output, "a").unwrap(), ["", "CN = Root"]);
+        assert_eq!(accepted_by_openssl(output, "b").unwrap(), ["CN = Leaf"]);
+        assert!(accepted_by_openssl(output, "c").is_none());
+        let output = "CN = Root\nerror 9 at 1 depth lookup: early\nerror a: verification failed\n\
+                      CN = Leaf\nerror 18 at 0 depth lookup: self\n\
+                      CN = Leaf\nerror 9 at 0 depth lookup: early\nerror b: verification failed\n";
+        let text = |file| refused_by_openssl(output, file).text();
+        assert_eq!(text("a"), "error 9 at 1 depth lookup: early [CN = Root]");
+        let both = "error 18 at 0 depth lookup: self [CN = Leaf], \
+                    error 9 at 0 depth lookup: early [CN = Leaf]";
+        assert_eq!(text("b"), both);
+        assert_eq!(text("c"), "not read");
     }
 }

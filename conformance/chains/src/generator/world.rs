@@ -5,10 +5,10 @@ use rcgen::KeyPair;
 use tercel_pki::Usage;
 
 use super::certificate::{
-    AUTHORITY_KEY, BASIC_CONSTRAINTS, Content, EXT_KEY_USAGE, KEY_USAGE, KeyForm, SUBJECT_KEY,
-    name, sequence, time, wrap,
+    CRL_SIGN, Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN, KeyForm, Name, Purpose, Time,
+    Value,
 };
-use super::faults::{self, CA, CLIENT, Role, SERVER, purposes};
+use super::faults::{self, Role, authority, dns_name, purposes};
 use super::random::Random;
 
 /// Keys for all worlds. The last is a leaf's.
@@ -24,11 +24,28 @@ impl Keys {
     }
 }
 
-/// A certificate, with the labels of its faults.
+/// A certificate, what it contains, and the labels of its faults.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) der: CertificateDer<'static>,
-    labels: Vec<String>,
+    pub(crate) content: Content,
+    /// The index of its key, and of the key that signed it.
+    pub(crate) key: usize,
+    pub(crate) signer: usize,
+    pub(crate) labels: Vec<String>,
+}
+
+impl Made {
+    fn new(
+        content: Content,
+        subject: &Authority,
+        issuer: &Authority,
+        keys: &Keys,
+        labels: Vec<String>,
+    ) -> Self {
+        let der = content.sign(&keys.0[subject.key], &keys.0[issuer.key]);
+        Self { der, content, key: subject.key, signer: issuer.key, labels }
+    }
 }
 
 pub(crate) struct World {
@@ -41,8 +58,9 @@ pub(crate) struct World {
     labels: Vec<String>,
 }
 
-/// 28 May 2026
+/// The time of verification, in seconds since 1970 and as digits: 28 May 2026.
 const TIME: u64 = 1_780_000_000;
+pub(crate) const NOW: &str = "20260528202640";
 
 /// The leaves of one world.
 const LEAVES: usize = 5;
@@ -153,8 +171,7 @@ impl World {
             for number in 0..random.below(45) {
                 let unrelated = Authority { name: format!("Unrelated {number}"), key: 21 };
                 let content = content(&unrelated, &issuer, Role::Issuer);
-                let der = content.sign(&keys.0[unrelated.key], &keys.0[issuer.key]);
-                self.sent.push(Made { der, labels: Vec::new() });
+                self.sent.push(Made::new(content, &unrelated, &issuer, keys, Vec::new()));
             }
             self.labels.push("surplus".to_owned());
         }
@@ -187,7 +204,7 @@ fn made(
     while random.percent(11) {
         labels.push(format!("{prefix}: {}", faults::add(&mut content, role, random)));
     }
-    Made { der: content.sign(&keys.0[subject.key], &keys.0[issuer.key]), labels }
+    Made::new(content, subject, issuer, keys, labels)
 }
 
 fn made_leaf(
@@ -199,13 +216,13 @@ fn made_leaf(
 ) -> Made {
     let mut content = content(leaf, issuer, Role::Leaf);
     if world.name.as_deref() == Some("127.0.0.1") {
-        faults::names(&mut content, &[(7, &[127, 0, 0, 1])]);
+        faults::names(&mut content, vec![GeneralName::Address(&[127, 0, 0, 1])]);
     }
     let mut labels = Vec::new();
     while random.percent(40) {
         labels.push(format!("leaf: {}", faults::add(&mut content, Role::Leaf, random)));
     }
-    Made { der: content.sign(&keys.0[leaf.key], &keys.0[issuer.key]), labels }
+    Made::new(content, leaf, issuer, keys, labels)
 }
 
 /// A certificate without faults.
@@ -213,27 +230,49 @@ fn content(subject: &Authority, issuer: &Authority, role: Role) -> Content {
     let mut content = Content {
         version: 3,
         serial: vec![1, u8::try_from(subject.key).expect("few keys")],
-        issuer: name(0x0c, &issuer.name),
-        not_before: time("200101000000Z"),
-        not_after: time("400101000000Z"),
-        subject: name(0x0c, &subject.name),
+        issuer: Name::new(&issuer.name),
+        not_before: Time::utc("200101000000Z"),
+        not_after: Time::utc("400101000000Z"),
+        subject: Name::new(&subject.name),
         key_form: KeyForm::Named,
         extensions: Vec::new(),
         wrong_signature: false,
     };
-    let identifier = |of: &Authority| format!("key {}", of.key).into_bytes();
+    let identifier = |of: &Authority| format!("key {}", of.key);
     if role == Role::Leaf {
-        content.set(KEY_USAGE, true, vec![3, 2, 7, 0x80]);
-        content.set(EXT_KEY_USAGE, false, purposes(&[SERVER, CLIENT]));
-        faults::names(&mut content, &[(2, b"a.service.example")]);
+        content.set(true, Value::KeyUsage(DIGITAL_SIGNATURE));
+        content.set(false, purposes(&[Purpose::Server, Purpose::Client]));
+        faults::names(&mut content, vec![dns_name(b"a.service.example")]);
     } else {
-        content.set(BASIC_CONSTRAINTS, true, sequence(&[&CA]));
-        content.set(KEY_USAGE, true, vec![3, 2, 1, 0x06]);
-        content.set(SUBJECT_KEY, false, wrap(4, &identifier(subject)));
+        content.set(true, authority(true, None));
+        content.set(true, Value::KeyUsage(KEY_CERT_SIGN | CRL_SIGN));
+        content.set(false, Value::SubjectKey(identifier(subject)));
     }
     if role != Role::Root {
-        let issuer = wrap(0x80, &identifier(issuer));
-        content.set(AUTHORITY_KEY, false, sequence(&[&issuer]));
+        content.set(false, Value::AuthorityKey(identifier(issuer)));
     }
     content
+}
+
+#[cfg(test)]
+impl World {
+    /// A root, an authority and a leaf below it, each changed according to its name.
+    pub(crate) fn of_three(keys: &Keys, change: impl Fn(&str, &mut Content)) -> Self {
+        let authority = |name: &str, key| Authority { name: name.to_owned(), key };
+        let (root, issuer) = (authority("Root", 0), authority("Authority", 1));
+        let made = |subject: &Authority, issuer: &Authority, role| {
+            let mut content = content(subject, issuer, role);
+            change(&subject.name, &mut content);
+            Made::new(content, subject, issuer, keys, vec![format!("of {}", subject.name)])
+        };
+        Self {
+            roots: vec![made(&root, &root, Role::Root)],
+            sent: vec![made(&issuer, &root, Role::Issuer)],
+            leaves: vec![made(&authority("Leaf", 2), &issuer, Role::Leaf)],
+            name: Some("a.service.example".to_owned()),
+            usage: Usage::Server,
+            time: TIME,
+            labels: Vec::new(),
+        }
+    }
 }
