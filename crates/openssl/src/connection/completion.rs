@@ -108,7 +108,7 @@ impl Ssl {
             }
         }
         if is_server {
-            // It is that of the connection, for functions of the program that see it now, too.
+            // Callbacks that run now also see the connection's session.
             self.received_session.set(true);
         }
         made_with

@@ -324,7 +324,7 @@ impl Ssl {
             return known;
         }
         let Some(function) = self.settings().callbacks.not_resumable else { return false };
-        // OpenSSL says so for TLS 1.2 with ephemeral keys only.
+        // OpenSSL reports the group only for TLS 1.2 with ECDHE.
         let is_forward_secure = c_int::from(!is_tls13);
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         let call = || unsafe { function(self.address(), is_forward_secure) };

@@ -202,7 +202,7 @@ impl Ssl {
         self.deliver_key_log(key_log);
         for (session, expires) in sessions {
             let received = self.receive_session(&session, expires);
-            // That of TLS 1.2 is complete at the end of the handshake.
+            // A TLS 1.2 session is complete when the handshake ends.
             if let Some(session) = received.filter(|_| self.is_connected()) {
                 self.offer_new_session(session);
             }

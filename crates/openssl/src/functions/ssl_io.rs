@@ -223,7 +223,7 @@ pub(super) fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
         Want::Nothing if ssl.closed_by_peer.get() => return ERROR_ZERO_RETURN,
         Want::Nothing => return ERROR_SYSCALL,
     };
-    // A BIO may wait for something else than its use suggests.
+    // A BIO that is read may ask to be written first (`BIO_should_write`).
     let Some(bio) = bio else { return usual };
     if bio.has_flags(FLAG_IO_SPECIAL) {
         match bio.retry_reason() {
