@@ -415,7 +415,11 @@ unsafe fn reset(ssl: *mut Ssl, next: *mut BIO, number: c_long, pointer: *mut c_v
     // SAFETY: as this function's contract.
     unsafe {
         SSL_shutdown(ssl);
-        if let Some(side) = object(ssl).and_then(|ssl| ssl.side.get()) {
+        let side = object(ssl).and_then(|ssl| {
+            let _entered = Entered::new(&*ssl);
+            ssl.side.get()
+        });
+        if let Some(side) = side {
             set_side(ssl, side == Side::Client);
         }
         if SSL_clear(ssl) == 0 {

@@ -20,7 +20,7 @@ use crate::ciphers::{groups, schemes, string};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::context::files::FILETYPE_PEM;
-use crate::entry::{Object, functions, give, take};
+use crate::entry::{Entered, Object, functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method;
 use crate::objects::bio::Bio;
@@ -65,7 +65,7 @@ functions! {
         drop(unsafe { take(configuration) });
     }
     fn SSL_CONF_CTX_finish(configuration: &Configuration;) -> c_int = 0 => {
-        configuration.finish().is_some().into()
+        configuration.entered(|| configuration.finish().is_some().into())
     }
     fn SSL_CONF_CTX_set_flags(configuration: &Configuration; flags: c_uint) -> c_uint = 0 => {
         configuration.flags.set(configuration.flags.get() | flags);
@@ -97,14 +97,14 @@ functions! {
         -> c_int = 0 => {
         // SAFETY: the caller's duty.
         let (name, value) = unsafe { (text(name), text(value)) };
-        configuration.apply(name, value)
+        configuration.entered(|| configuration.apply(name, value))
     }
     fn SSL_CONF_cmd_argv(configuration: &Configuration;
         count: *mut c_int, arguments: *mut *mut *mut c_char,
     ) -> c_int = 0 => {
         // SAFETY: the caller's duty: as many arguments as the count says, or without a count, at
         // least one and NULL after the last one.
-        unsafe { configuration.apply_arguments(count, arguments) }
+        configuration.entered(|| unsafe { configuration.apply_arguments(count, arguments) })
     }
     fn SSL_CONF_cmd_value_type(configuration: &Configuration; name: *const c_char)
         -> c_int = TYPE_UNKNOWN => {
@@ -116,6 +116,13 @@ functions! {
 }
 
 impl Configuration {
+    /// Runs `body`, which uses the connection, as functions of the connection do.
+    fn entered<T>(&self, body: impl FnOnce() -> T) -> T {
+        let ssl = self.ssl.borrow().clone();
+        let _entered = ssl.as_deref().map(Entered::new);
+        body()
+    }
+
     /// Settings of a file for a context. `may_load`: also its certificates and keys.
     pub(super) fn of_context(context: &Arc<Context>, may_load: bool) -> Self {
         let flags = flags_of(&context.settings(), may_load);

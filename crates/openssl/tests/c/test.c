@@ -25,6 +25,7 @@ int main(void) {
     test_threads();
     test_blocked_reader();
     test_writers();
+    test_commands_in_threads();
     CHECK(ERR_peek_error() == 0);
     printf("all tests passed\n");
     return 0;

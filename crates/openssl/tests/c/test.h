@@ -91,6 +91,7 @@ void test_alerts(void);
 void test_threads(void);
 void test_blocked_reader(void);
 void test_writers(void);
+void test_commands_in_threads(void);
 void test_strings(void);
 
 #endif

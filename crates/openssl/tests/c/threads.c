@@ -31,6 +31,33 @@ static void set_blocking(int descriptor, int blocks) {
     CHECK(fcntl(descriptor, F_SETFL, flags | (blocks ? 0 : O_NONBLOCK)) == 0);
 }
 
+static void *toggle_options(void *ssl) {
+    for (int i = 0; i < 20000; i++) {
+        CHECK((SSL_set_options(ssl, SSL_OP_NO_TICKET) & SSL_OP_NO_TICKET) != 0);
+        CHECK((SSL_clear_options(ssl, SSL_OP_NO_TICKET) & SSL_OP_NO_TICKET) == 0);
+    }
+    CHECK(ERR_peek_error() == 0);
+    return NULL;
+}
+
+/* Commands change a connection while another thread does, too. */
+void test_commands_in_threads(void) {
+    SSL_CTX *ctx = SSL_CTX_new(TLS_method());
+    SSL *ssl = SSL_new(ctx);
+    SSL_CONF_CTX *conf = SSL_CONF_CTX_new();
+    pthread_t thread;
+    SSL_CONF_CTX_set_flags(conf, SSL_CONF_FLAG_FILE | SSL_CONF_FLAG_SERVER);
+    SSL_CONF_CTX_set_ssl(conf, ssl);
+    pthread_create(&thread, NULL, toggle_options, ssl);
+    for (int i = 0; i < 20000; i++)
+        CHECK(SSL_CONF_cmd(conf, "Options", i % 2 ? "ServerPreference" : "-ServerPreference") == 2);
+    pthread_join(thread, NULL);
+    SSL_CONF_CTX_free(conf);
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+    CHECK(ERR_peek_error() == 0);
+}
+
 /* While the reader waits for the transport, to send its answer to a key update, a write is not accepted into memory. */
 void test_blocked_reader(void) {
     SSL_CTX *client_ctx = client_context(TLS1_3_VERSION), *server_ctx = server_context(TLS1_3_VERSION);
