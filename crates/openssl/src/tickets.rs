@@ -13,6 +13,7 @@ use tercel::session::{SharedTickets, TicketKey, TicketKeySet, TicketSealer};
 use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
+use crate::errors::{self, reasons};
 use crate::objects::digest::{fill_random, sha256};
 use crate::session::cache::{Lookup, Place, Sessions};
 use crate::session::{Added, Session};
@@ -78,6 +79,7 @@ impl ContextTickets {
             return 80;
         }
         if length != 80 {
+            errors::push(reasons::INVALID_TICKET_KEYS_LENGTH);
             return 0;
         }
         // SAFETY: as this function's contract.
@@ -95,6 +97,7 @@ impl ContextTickets {
             return 80;
         }
         if length != 80 {
+            errors::push(reasons::INVALID_TICKET_KEYS_LENGTH);
             return 0;
         }
         let mut keys = Zeroizing::new([0; KEYS]);

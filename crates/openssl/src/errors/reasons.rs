@@ -118,6 +118,8 @@ mod table {
         SSL3_EXT_INVALID_SERVERNAME = 319 "ssl3 ext invalid servername",
         INVALID_STATUS_RESPONSE = 328 "invalid status response",
         UNSAFE_LEGACY_RENEGOTIATION_DISABLED = 338 "unsafe legacy renegotiation disabled",
+        SSL3_EXT_INVALID_SERVERNAME_TYPE = 320 "ssl3 ext invalid servername type",
+        INVALID_TICKET_KEYS_LENGTH = 325 "invalid ticket keys length",
         NO_RENEGOTIATION = 339 "no renegotiation",
         SCSV_RECEIVED_WHEN_RENEGOTIATING = 345 "scsv received when renegotiating",
         INVALID_SRP_USERNAME = 357 "invalid srp username",

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
-use super::{FAIL, OK, bytes, security, text};
+use super::{FAIL, OK, bytes, given, security, text};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::context::files::{read_certificate, read_chain, read_key};
@@ -180,10 +180,7 @@ impl Configured for Ssl {
 
 /// Sets a program's certificate. `None`: it passed NULL.
 pub(super) fn put_certificate(to: &impl Configured, certificate: Option<Certificate>) -> c_int {
-    let Some(certificate) = certificate else {
-        errors::push_null();
-        return FAIL;
-    };
+    let Some(certificate) = given(certificate) else { return FAIL };
     if !to.allows(Some(&certificate), &[]) {
         return FAIL;
     }
@@ -192,10 +189,7 @@ pub(super) fn put_certificate(to: &impl Configured, certificate: Option<Certific
 
 /// Sets a program's private key. `None`: it passed NULL.
 pub(super) fn put_key(to: &impl Configured, key: Option<Key>) -> c_int {
-    let Some(key) = key else {
-        errors::push_null();
-        return FAIL;
-    };
+    let Some(key) = given(key) else { return FAIL };
     to.configure(|settings| use_key(settings, key))
 }
 
@@ -204,27 +198,35 @@ pub(super) fn put_certificate_file(
     file: Option<&CStr>,
     kind: c_int,
 ) -> c_int {
-    let certificate = file.and_then(|file| read_certificate(file, kind, to.password()));
+    let certificate = given(file).and_then(|file| read_certificate(file, kind, to.password()));
     certificate.map_or(FAIL, |leaf| put_certificate(to, Some(leaf)))
 }
 
 pub(super) fn put_chain_file(to: &impl Configured, file: Option<&CStr>) -> c_int {
-    let read = file.and_then(|file| read_chain(file, to.password()));
+    let read = given(file).and_then(|file| read_chain(file, to.password()));
     read.map_or(FAIL, |(leaf, chain)| to.put_chain(leaf, chain))
 }
 
 pub(super) fn put_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
-    let key = file.and_then(|file| read_key(file, kind, to.password()));
-    key.map_or(FAIL, |key| to.configure(|settings| use_key(settings, key)))
+    put_key_file_if(to, file, kind, |_| true)
 }
 
 /// Sets the private key of a file if it is an RSA key.
 pub(super) fn put_rsa_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
     let key = file.and_then(|file| read_key(file, kind, to.password()));
     // SAFETY: the key exists.
-    let is_rsa = |key: &Key| unsafe { EVP_PKEY_get_base_id(key.as_ptr()) } == RSA;
+    put_key_file_if(to, file, kind, |key| unsafe { EVP_PKEY_get_base_id(key.as_ptr()) } == RSA)
+}
+
+fn put_key_file_if(
+    to: &impl Configured,
+    file: Option<&CStr>,
+    kind: c_int,
+    is_permitted: impl FnOnce(&Key) -> bool,
+) -> c_int {
+    let key = given(file).and_then(|file| read_key(file, kind, to.password()));
     let Some(key) = key else { return FAIL };
-    if !is_rsa(&key) {
+    if !is_permitted(&key) {
         errors::push(reasons::BAD_DATA);
         return FAIL;
     }

@@ -5,7 +5,7 @@ use core::ptr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-use super::{FAIL, OK, text};
+use super::{FAIL, OK, given, text};
 use crate::context::Context;
 use crate::entry::functions;
 use crate::errors;
@@ -115,18 +115,18 @@ functions! {
     }
     fn SSL_load_client_CA_file(; file: *const c_char) -> *mut Stack = ptr::null_mut() => {
         // SAFETY: the caller's duty.
-        let names = unsafe { text(file) }.and_then(names_of_file).and_then(some_names);
+        let names = given(unsafe { text(file) }).and_then(names_of_file).and_then(some_names);
         names.map_or(ptr::null_mut(), |names| list::give_names(&names))
     }
     fn SSL_load_client_CA_file_ex(; file: *const c_char, _library: *mut c_void, _query: *const c_char)
         -> *mut Stack = ptr::null_mut() => {
         // SAFETY: the caller's duty.
-        let names = unsafe { text(file) }.and_then(names_of_file).and_then(some_names);
+        let names = given(unsafe { text(file) }).and_then(names_of_file).and_then(some_names);
         names.map_or(ptr::null_mut(), |names| list::give_names(&names))
     }
     fn SSL_add_file_cert_subjects_to_stack(; to: *mut Stack, file: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(names) = unsafe { text(file) }.and_then(names_of_file) else {
+        let Some(names) = given(unsafe { text(file) }).and_then(names_of_file) else {
             return FAIL;
         };
         // SAFETY: the caller's duty. The list takes over each name.
@@ -135,7 +135,7 @@ functions! {
     }
     fn SSL_add_dir_cert_subjects_to_stack(; to: *mut Stack, folder: *const c_char) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let Some(names) = unsafe { text(folder) }.and_then(names_of_folder) else {
+        let Some(names) = given(unsafe { text(folder) }).and_then(names_of_folder) else {
             return FAIL;
         };
         // SAFETY: the caller's duty. The list takes over each name.

@@ -48,6 +48,14 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a CStr> {
 }
 
 /// Bytes of a program. Empty for NULL and for a negative length.
+/// An argument that must not be NULL. If it is, an error is in the queue.
+pub(crate) fn given<T>(argument: Option<T>) -> Option<T> {
+    if argument.is_none() {
+        crate::errors::push_null();
+    }
+    argument
+}
+
 ///
 /// # Safety
 /// The pointer is NULL, or to as many bytes, which exist during the call.

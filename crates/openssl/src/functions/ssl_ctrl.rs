@@ -49,7 +49,7 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         SET_TLSEXT_HOSTNAME => {
             // The type has to be that of host names.
             if larg != 0 {
-                errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME);
+                errors::push(reasons::SSL3_EXT_INVALID_SERVERNAME_TYPE);
                 return Some(0);
             }
             // SAFETY: as this function's contract.
@@ -75,9 +75,13 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             };
             ssl.with_info(supports).unwrap_or(false).into()
         }
-        122 => ssl.with_info(|info| info.extended_main_secret.into()).unwrap_or(-1),
-        33 if larg == 0 => settings.mode.into(),
-        50 => c_long::try_from(settings.max_chain).unwrap_or(c_long::MAX),
+        122 => {
+            // TLS 1.3 does not have the extension.
+            let uses = |info: &tercel::ConnectionInfo| {
+                info.extended_main_secret && info.version < ProtocolVersion::TLS1_3
+            };
+            ssl.with_info(uses).map_or(-1, c_long::from)
+        }
         33 if i64::from(settings.mode) | larg == settings.mode.into() => settings.mode.into(),
         40 => settings.read_ahead.into(),
         // SAFETY: as this function's contract.

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_long};
 
+use crate::errors;
 use crate::sys::crypto::CRYPTO_free;
 use crate::sys::x509::{
     CTLOG_STORE, CTLOG_STORE_free, X509_LOOKUP_ctrl, X509_LOOKUP_file, X509_LOOKUP_hash_dir,
@@ -43,7 +44,7 @@ impl Store {
                 return false;
             }
             let (none, kind) = (core::ptr::null(), DEFAULT_FILE_TYPE);
-            crate::errors::without_errors(|| {
+            errors::without_errors(|| {
                 X509_LOOKUP_ctrl(lookup, command, none, kind, core::ptr::null_mut())
             });
             true
@@ -95,12 +96,13 @@ impl Parameters {
 
     /// Whether a certificate must have an address.
     pub(crate) fn has_address(&self) -> bool {
+        // Without an address, the function adds an error.
         // SAFETY: the parameters exist. The text, or NULL, is freed once.
-        unsafe {
+        errors::without_errors(|| unsafe {
             let address = X509_VERIFY_PARAM_get1_ip_asc(self.as_ptr());
             CRYPTO_free(address.cast(), core::ptr::null(), 0);
             !address.is_null()
-        }
+        })
     }
 
     pub(crate) fn set_depth(&self, depth: c_int) {
