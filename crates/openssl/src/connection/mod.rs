@@ -235,9 +235,14 @@ impl Ssl {
         self.follow();
         self.selected.take();
         let mut settings = self.settings.borrow_mut();
-        let settings = Arc::make_mut(&mut settings);
-        settings.compiled = crate::settings::Compiled::default();
-        change(settings)
+        // As in `Context::change`, for the cell in place of the lock.
+        let old = Arc::clone(&settings);
+        let changed = Arc::make_mut(&mut settings);
+        changed.compiled = crate::settings::Compiled::default();
+        let result = change(changed);
+        drop(settings);
+        drop(old);
+        result
     }
 
     pub(crate) fn context(&self) -> Arc<Context> {
