@@ -14,6 +14,7 @@ use crate::objects::key::Key;
 use crate::objects::list;
 use crate::settings::Settings;
 use crate::settings::callbacks::Callback;
+use crate::settings::identity::Identity;
 use crate::sys::evp::{EVP_PKEY, EVP_PKEY_get_base_id, d2i_PrivateKey};
 use crate::sys::stack::Stack;
 use crate::sys::x509::{PasswordCallback, X509};
@@ -65,17 +66,10 @@ functions! {
         put_rsa_key_file(&**context, unsafe { text(file) }, kind)
     }
     fn SSL_CTX_use_cert_and_key(context: &Context;
-        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
+        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, replaces: c_int,
     ) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let (certificate, key, chain) = unsafe {
-            (Certificate::share(certificate), Key::share(key), list::certificates(chain))
-        };
-        let Some(certificate) = certificate else { return FAIL };
-        if !context.allows(Some(&certificate), &chain) {
-            return FAIL;
-        }
-        context.change(|settings| use_all(settings, certificate, key, chain))
+        unsafe { put_all(&**context, certificate, key, chain, replaces != 0) }
     }
     fn SSL_CTX_check_private_key(context: &Context;) -> c_int = FAIL => {
         check_key(&context.settings())
@@ -213,7 +207,6 @@ pub(super) fn put_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_in
 
 /// Sets the private key of a file if it is an RSA key.
 pub(super) fn put_rsa_key_file(to: &impl Configured, file: Option<&CStr>, kind: c_int) -> c_int {
-    let key = file.and_then(|file| read_key(file, kind, to.password()));
     // SAFETY: the key exists.
     put_key_file_if(to, file, kind, |key| unsafe { EVP_PKEY_get_base_id(key.as_ptr()) } == RSA)
 }
@@ -271,17 +264,39 @@ pub(super) fn use_key(settings: &mut Settings, key: Key) -> c_int {
     OK
 }
 
-pub(super) fn use_all(
-    settings: &mut Settings,
-    certificate: Certificate,
-    key: Option<Key>,
-    chain: Vec<Certificate>,
+/// Sets a certificate, its key and its chain. `replaces`: also where there are some already.
+///
+/// # Safety
+/// Each pointer is NULL or to an object of its type.
+pub(super) unsafe fn put_all(
+    to: &impl Configured,
+    certificate: *mut X509,
+    key: *mut EVP_PKEY,
+    chain: *mut Stack,
+    replaces: bool,
 ) -> c_int {
-    if key.as_ref().is_some_and(|key| !certificate.has_key(key)) {
+    // SAFETY: as this function's contract.
+    let (certificate, key, chain) =
+        unsafe { (Certificate::share(certificate), Key::share(key), list::certificates(chain)) };
+    let Some(certificate) = certificate else { return FAIL };
+    if !to.allows(Some(&certificate), &chain) {
         return FAIL;
     }
-    use_chain(settings, certificate, chain);
-    key.map_or(OK, |key| use_key(settings, key))
+    let fits = |key: &Key| errors::without_errors(|| certificate.has_key(key));
+    if key.as_ref().is_some_and(|key| !fits(key)) {
+        errors::push(reasons::PRIVATE_KEY_MISMATCH);
+        return FAIL;
+    }
+    to.configure(|settings| {
+        let key_type = certificate.key_type();
+        let mut known = settings.identities.iter().filter(|known| known.key_type == key_type);
+        if !replaces && known.any(Identity::has_any) {
+            errors::push(reasons::NOT_REPLACING_CERTIFICATE);
+            return FAIL;
+        }
+        use_chain(settings, certificate, chain);
+        key.map_or(OK, |key| use_key(settings, key))
+    })
 }
 
 /// Whether the current key belongs to the current certificate.

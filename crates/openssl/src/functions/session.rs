@@ -188,12 +188,16 @@ functions! {
     fn SSL_copy_session_id(to: &Ssl; from: *const Ssl) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(from) = (unsafe { crate::entry::object(from) }) else { return FAIL };
-        let session = {
+        let (session, theirs) = {
             let _entered = crate::entry::Entered::new(&*from);
-            from.current_session()
+            (from.current_session(), from.settings())
         };
         let old = to.session.replace(session);
         drop(old);
+        to.change(|settings| {
+            settings.take_certificates(&theirs);
+            settings.session_context.clone_from(&theirs.session_context);
+        });
         OK
     }
     fn i2d_SSL_SESSION(session: &Session; to: *mut *mut c_uchar) -> c_int = 0 => {

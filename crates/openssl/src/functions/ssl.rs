@@ -196,18 +196,7 @@ impl Ssl {
         let theirs = context.settings();
         let previous = old.settings();
         self.change(|settings| {
-            settings.identities.clone_from(&theirs.identities);
-            settings.current = theirs.current;
-            settings.extra_chain.clone_from(&theirs.extra_chain);
-            settings.verify_store.clone_from(&theirs.verify_store);
-            settings.chain_store.clone_from(&theirs.chain_store);
-            settings.schemes.clone_from(&theirs.schemes);
-            settings.client_schemes.clone_from(&theirs.client_schemes);
-            settings.security_level = theirs.security_level;
-            settings.certificate_flags = theirs.certificate_flags;
-            settings.callbacks.security = theirs.callbacks.security;
-            settings.callbacks.certificate = theirs.callbacks.certificate;
-            settings.callbacks.verify_chain = theirs.callbacks.verify_chain;
+            settings.take_certificates(&theirs);
             // The context of sessions changes if it is still that of the old SSL_CTX.
             if settings.session_context == previous.session_context {
                 settings.session_context.clone_from(&theirs.session_context);

@@ -4,16 +4,14 @@ use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
 use super::context_credentials::{
-    Configured, check_key, current_certificate, current_key, key_of, put_certificate,
-    put_certificate_file, put_chain_file, put_key, put_key_file, put_rsa_key_file, use_all,
-    use_key,
+    check_key, current_certificate, current_key, key_of, put_all, put_certificate,
+    put_certificate_file, put_chain_file, put_key, put_key_file, put_rsa_key_file, use_key,
 };
 use super::{FAIL, bytes, text};
 use crate::connection::Ssl;
 use crate::entry::{Entered, functions, object};
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
-use crate::objects::list;
 use crate::sys::evp::EVP_PKEY;
 use crate::sys::stack::Stack;
 use crate::sys::x509::{PasswordCallback, X509};
@@ -79,17 +77,10 @@ functions! {
         ssl.settings().callbacks.password.argument
     }
     fn SSL_use_cert_and_key(ssl: &Ssl;
-        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, _override: c_int,
+        certificate: *mut X509, key: *mut EVP_PKEY, chain: *mut Stack, replaces: c_int,
     ) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let (certificate, key, chain) = unsafe {
-            (Certificate::share(certificate), Key::share(key), list::certificates(chain))
-        };
-        let Some(certificate) = certificate else { return FAIL };
-        if !ssl.allows(Some(&certificate), &chain) {
-            return FAIL;
-        }
-        ssl.change(|settings| use_all(settings, certificate, key, chain))
+        unsafe { put_all(&**ssl, certificate, key, chain, replaces != 0) }
     }
     fn SSL_check_private_key(ssl: &Ssl;) -> c_int = FAIL => {
         check_key(&ssl.settings())

@@ -80,6 +80,11 @@ impl Identity {
         Self { key_type, ..Self::default() }
     }
 
+    /// Whether a certificate, a key or a chain is set.
+    pub(crate) fn has_any(&self) -> bool {
+        self.certificate.is_some() || self.key.is_some() || self.chain.is_some()
+    }
+
     /// Forgets the credentials, before a change.
     pub(crate) fn changed(&mut self) -> &mut Self {
         self.credentials = Arc::default();

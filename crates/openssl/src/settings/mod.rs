@@ -209,6 +209,20 @@ impl Settings {
         let current = self.current;
         self.identities.get_mut(current).expect("an index that was found").changed()
     }
+    /// Takes the certificates of other settings, and what OpenSSL keeps with them.
+    pub(crate) fn take_certificates(&mut self, from: &Self) {
+        self.identities.clone_from(&from.identities);
+        self.current = from.current;
+        self.verify_store.clone_from(&from.verify_store);
+        self.chain_store.clone_from(&from.chain_store);
+        self.schemes.clone_from(&from.schemes);
+        self.client_schemes.clone_from(&from.client_schemes);
+        self.security_level = from.security_level;
+        self.certificate_flags = from.certificate_flags;
+        self.callbacks.security = from.callbacks.security;
+        self.callbacks.certificate = from.callbacks.certificate;
+    }
+
 
     /// The profile of Suite B that restricts what is used.
     pub(crate) fn suite_b(&self) -> Option<&'static Profile> {
