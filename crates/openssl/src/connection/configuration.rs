@@ -45,9 +45,13 @@ impl Settings {
             (TLS1_2, o::NO_TLS1_2, ProtocolVersion::TLS1_2, suites12),
         ];
         let bound = |limit: c_int| (limit != 0).then_some(limit);
+        let (least, most) = match self.method.version {
+            0 => (self.min_version, self.max_version),
+            only => (only, only),
+        };
         let enabled = table.iter().filter(|(number, option, _, has_suites)| {
-            bound(self.min_version).is_none_or(|least| *number >= least)
-                && bound(self.max_version).is_none_or(|most| *number <= most)
+            bound(least).is_none_or(|least| *number >= least)
+                && bound(most).is_none_or(|most| *number <= most)
                 && !self.has(*option)
                 && *has_suites
         });

@@ -58,10 +58,7 @@ functions! {
     }
     fn SSL_CTX_set_ssl_version(context: &Context; method: *const Method) -> c_int = FAIL => {
         let Some(method) = known_method(method) else { return FAIL };
-        context.change(|settings| {
-            settings.method = method;
-            (settings.min_version, settings.max_version) = (method.version, method.version);
-        });
+        context.change(|settings| settings.method = method);
         OK
     }
     fn SSL_CTX_set_options(context: &Context; options: u64) -> u64 = 0 => {

@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     pub(crate) method: &'static Method,
     pub(crate) options: u64,
     pub(crate) mode: u32,
-    /// 0: the lowest or highest version of the method.
+    /// The limits of versions, which a method of one version ignores. 0: no limit.
     pub(crate) min_version: c_int,
     pub(crate) max_version: c_int,
     pub(crate) suites12: Vec<CipherSuite>,
@@ -136,8 +136,8 @@ impl Settings {
             method,
             options: options::DEFAULT,
             mode: options::MODE_AUTO_RETRY,
-            min_version: method.version,
-            max_version: method.version,
+            min_version: 0,
+            max_version: 0,
             suites12: codes(suites12),
             suites13: codes(suites13),
             security_level: DEFAULT_SECURITY_LEVEL,
