@@ -92,6 +92,11 @@ pub(crate) fn find(code: CipherSuite) -> Option<&'static Cipher> {
     ALL.iter().find(|cipher| cipher.code == code)
 }
 
+/// Whether the suite with this code point has ChaCha20.
+pub(crate) fn has_chacha(code: CipherSuite) -> bool {
+    find(code).is_some_and(|cipher| cipher.encryption == Encryption::ChaCha20)
+}
+
 /// All suites, in the default order of preference.
 pub(crate) static ALL: [Cipher; 9] = {
     use Authentication::{Any, Ecdsa, Rsa};

@@ -22,6 +22,7 @@ impl Ssl {
         let counters = &self.session_context.counters;
         if connection.info.resumed {
             counters.hits.count();
+            self.has_requested.set(false);
         }
         let is_server = self.side.get() == Some(Side::Server);
         match is_server {

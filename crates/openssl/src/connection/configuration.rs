@@ -8,19 +8,21 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use tercel::certificates::{CredentialRequest, SelectCredential};
 use tercel::server::{ClientAuth, ServerConfigBuilder};
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, Credential, Policy, ServerConfig};
+use tercel::{ClientConfig, Credential, Padding, Policy, ServerConfig};
 
 use super::Ssl;
+use super::hello::Hello;
 use super::security::Permitted;
 use super::server_sessions::{Cache, ProgramTickets};
 use super::state::Side;
 use super::tap::{TapKeyLog, TapStore};
+use crate::ciphers::suite;
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
 use crate::objects::name::Name;
 use crate::settings::options::{self as o, VERIFY_PEER};
 use crate::settings::remembered::Inputs;
-use crate::settings::{ForProtocol, Settings};
+use crate::settings::{ForProtocol, Kind, Settings};
 
 /// The context of all sessions of clients: a program decides itself with which server it offers a
 /// session, as with OpenSSL.
@@ -71,6 +73,9 @@ macro_rules! common_options {
         if let Ok(fragment) = u16::try_from(settings.max_fragment) {
             builder = builder.max_fragment(fragment);
         }
+        if settings.padding_block != 0 {
+            builder = builder.padding(Padding::Block(settings.padding_block));
+        }
         if $log {
             builder = builder.key_log(Arc::new(TapKeyLog));
         }
@@ -85,6 +90,10 @@ impl Ssl {
 
     /// What this side may use, with at least one version. `None`: an error is in the queue.
     fn enabled(&self, settings: &Settings, side: Side) -> Option<Permitted> {
+        if settings.pads_by_callback {
+            errors::push_unsupported("callbacks for the padding of records are not supported");
+            return None;
+        }
         let permitted = self.permitted(settings, side);
         if permitted.versions.is_empty() {
             let reason = if settings.method.is_datagram {
@@ -109,6 +118,13 @@ impl Ssl {
     /// Whether a server requests the certificate after the handshake, as TLS 1.3 permits.
     fn requests_late(&self, settings: &Settings) -> bool {
         settings.verify_mode & o::VERIFY_POST_HANDSHAKE != 0 && self.offers_tls13()
+    }
+
+    /// Whether a server that has its own preferences follows a client that prefers ChaCha20.
+    fn prefers_chacha(&self, settings: &Settings) -> bool {
+        const BOTH: u64 = o::PRIORITIZE_CHACHA | o::CIPHER_SERVER_PREFERENCE;
+        settings.options & BOTH == BOTH
+            && self.hello.borrow().as_ref().is_some_and(Hello::prefers_chacha)
     }
 
     fn requested_bits(&self, settings: &Settings) -> c_int {
@@ -188,8 +204,11 @@ impl Ssl {
         let cache = || settings.compiled.servers.lock().unwrap_or_else(PoisonError::into_inner);
         // A certificate status belongs to one connection: its certificate is selected later.
         let staples = self.may_staple();
-        let late = self.requests_late(&settings);
-        let kind = (staples, late);
+        let kind = Kind {
+            staples,
+            late: self.requests_late(&settings),
+            prefers_chacha: self.prefers_chacha(&settings),
+        };
         let fits = |known: &&ForProtocol| {
             known.0.as_deref() == protocol && known.1 == kind && !Self::asks_program(&settings)
         };
@@ -198,18 +217,21 @@ impl Ssl {
         }
         let protocols: Vec<_> = protocol.map(<[u8]>::to_vec).into_iter().collect();
         let mut permitted = self.enabled(&settings, Side::Server)?;
-        let late = late && permitted.versions.contains(&ProtocolVersion::TLS1_3);
-        if late {
+        let has_tls13 = permitted.versions.contains(&ProtocolVersion::TLS1_3);
+        let made = Kind { late: kind.late && has_tls13, ..kind };
+        if made.late {
             // No other version may be negotiated without the request.
             permitted.versions.retain(|version| *version == ProtocolVersion::TLS1_3);
         }
-        let flags = [self.logs_keys(), staples, late];
+        if made.prefers_chacha {
+            permitted.suites.sort_by_key(|code| !suite::has_chacha(*code));
+        }
+        let flags = [self.logs_keys(), staples, made.late];
         let mut inputs = self.inputs(&settings, &permitted, &protocols, flags);
         let own = self.own_credentials(&settings);
         inputs.credentials = own.into_iter().map(|(_, credential)| credential).collect();
         let credentials = inputs.credentials.clone();
-        let make =
-            || self.make_server(&settings, &permitted, (protocol, staples, late), credentials);
+        let make = || self.make_server(&settings, &permitted, (protocol, made), credentials);
         let config = self.session_context.configurations.servers.get_or_make(inputs, make)?;
         if Self::asks_program(&settings) {
             return Some(config);
@@ -232,9 +254,11 @@ impl Ssl {
         flags: [bool; 3],
     ) -> Inputs {
         const OPTIONS: u64 = o::NO_TICKET
+            | o::DISABLE_CA_NAMES
             | o::NO_ANTI_REPLAY
             | o::CIPHER_SERVER_PREFERENCE
             | o::LEGACY_SERVER_CONNECT
+            | o::UNSAFE_LEGACY_RENEGOTIATION
             | o::ENABLE_MIDDLEBOX_COMPAT;
         let context = &self.session_context;
         let of_context = context.settings().callbacks;
@@ -255,6 +279,7 @@ impl Ssl {
             ticket_callback: (address, newer.is_some()),
             numbers: [
                 number(settings.max_fragment),
+                settings.padding_block.into(),
                 settings.verify_mode.into(),
                 settings.session_timeout,
                 number(settings.tickets),
@@ -271,18 +296,18 @@ impl Ssl {
         &self,
         settings: &Settings,
         permitted: &Permitted,
-        (protocol, staples, late): (Option<&[u8]>, bool, bool),
+        (protocol, kind): (Option<&[u8]>, Kind),
         credentials: Vec<Arc<Credential>>,
     ) -> Option<Arc<ServerConfig>> {
         let credentials: Policy<dyn SelectCredential> =
-            if staples { Policy::Ask } else { Policy::Here(Arc::new(First(credentials))) };
+            if kind.staples { Policy::Ask } else { Policy::Here(Arc::new(First(credentials))) };
         let mut builder =
             common_options!(ServerConfig::builder(), settings, permitted, self.logs_keys())
                 .credentials(credentials)
                 .prefer_client_order(!settings.has(o::CIPHER_SERVER_PREFERENCE))
                 .session_context(&session_context(&settings.session_context));
         // Also without a request in the handshake, because an application may request it later.
-        let demand = match requested(settings.verify_mode, late) {
+        let demand = match requested(settings.verify_mode, kind.late) {
             0 => ClientAuth::None,
             mode if mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 => ClientAuth::Required,
             _ => ClientAuth::Optional,
@@ -290,8 +315,9 @@ impl Ssl {
         let mut names: Vec<_> =
             settings.client_authorities.iter().filter_map(Name::to_der).collect();
         // A request without a list serves all clients, a part of the list only some of them.
-        if names.iter().map(|name| name.len() + 2).sum::<usize>()
-            > ServerConfig::MAX_AUTHORITIES_LENGTH
+        if settings.has(o::DISABLE_CA_NAMES)
+            || names.iter().map(|name| name.len() + 2).sum::<usize>()
+                > ServerConfig::MAX_AUTHORITIES_LENGTH
         {
             names.clear();
         }
@@ -371,7 +397,9 @@ fn client(
         .early_data(early)
         .session_context(CLIENT_CONTEXT)
         .request_ocsp(settings.status_type == 1)
-        .require_secure_renegotiation(!settings.has(o::LEGACY_SERVER_CONNECT))
+        .require_secure_renegotiation(
+            !settings.has(o::LEGACY_SERVER_CONNECT | o::UNSAFE_LEGACY_RENEGOTIATION),
+        )
         .fallback_scsv(settings.mode & o::MODE_SEND_FALLBACK_SCSV != 0)
         .middlebox_compatibility(settings.has(o::ENABLE_MIDDLEBOX_COMPAT))
         .post_handshake_auth(settings.post_handshake_auth)

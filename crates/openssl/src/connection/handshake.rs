@@ -229,7 +229,8 @@ impl Ssl {
         }
         // With its flight, a server has requested a certificate or has not.
         if !self.unsent.borrow().is_empty() && !self.has_sent_retry() {
-            self.configured.take();
+            let requested = self.configured.take().is_some_and(|bits| bits != 0);
+            self.has_requested.set(self.has_requested.get() || requested);
         }
         match step {
             Some(Ok(Next::Connected(connection))) => {

@@ -4,7 +4,9 @@ use core::cell::Cell;
 use std::ffi::CString;
 
 use tercel::questions::ChooseConfigQuestion;
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{CipherSuite, ProtocolVersion};
+
+use crate::ciphers::suite;
 
 /// The parts of a ClientHello that programs ask for.
 pub(crate) struct Hello {
@@ -76,6 +78,23 @@ impl Hello {
             block = rest;
         }
         Some(Parts { version, random, session_id, suites, compression, extensions })
+    }
+}
+
+impl Hello {
+    /// Whether the client prefers ChaCha20, as clients without fast AES do.
+    pub(super) fn prefers_chacha(&self) -> bool {
+        /// Values that are not suites. RFC 5746 3.3, RFC 7507 2
+        const SIGNALS: [u16; 2] = [0x00ff, 0x5600];
+        // Values that are reserved for extensibility are no preference. RFC 8701 2
+        let is_reserved = |code: u16| code & 0x0f0f == 0x0a0a;
+        let parts = self.parts();
+        let mut suites = parts.iter().flat_map(|parts| parts.suites.chunks_exact(2));
+        let first = suites.find_map(|bytes| {
+            let (code, _) = number(bytes)?;
+            Some(code).filter(|code| !is_reserved(*code) && !SIGNALS.contains(code))
+        });
+        first.is_some_and(|code| suite::has_chacha(CipherSuite(code)))
     }
 }
 

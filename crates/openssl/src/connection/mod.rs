@@ -78,6 +78,8 @@ pub(crate) struct Ssl {
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,
+    /// Whether a server has requested the client's certificate.
+    pub(crate) has_requested: Cell<bool>,
     /// How the configuration of a server's handshake requests the client's certificate.
     pub(crate) configured: Cell<Option<c_int>>,
     /// Sessions that a server made, and that are not in its cache yet.
@@ -171,6 +173,7 @@ impl Ssl {
             interrupted: Cell::default(),
             waiting: Cell::default(),
             awaits_certificate: Cell::default(),
+            has_requested: Cell::default(),
             configured: Cell::default(),
             made: RefCell::default(),
             issued: RefCell::default(),
@@ -323,6 +326,7 @@ impl Ssl {
         self.interrupted.take();
         self.waiting.take();
         self.awaits_certificate.take();
+        self.has_requested.take();
         self.configured.take();
         self.made.take();
         self.issued.take();

@@ -12,7 +12,7 @@ use super::pump::Moved;
 use super::state::{Side, Want};
 use super::writing::WaitingMessage;
 use crate::errors::{self, reasons};
-use crate::settings::options::{VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER};
+use crate::settings::options::{VERIFY_CLIENT_ONCE, VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER};
 
 const UPDATE_NOT_REQUESTED: c_int = 0;
 const UPDATE_REQUESTED: c_int = 1;
@@ -56,7 +56,9 @@ impl Ssl {
             Some(reasons::STILL_IN_INIT)
         } else if self.awaits_certificate.get() {
             Some(reasons::REQUEST_SENT)
-        } else if mode & VERIFY_PEER == 0 {
+        } else if mode & VERIFY_PEER == 0
+            || mode & VERIFY_CLIENT_ONCE != 0 && self.has_requested.get()
+        {
             Some(reasons::INVALID_CONFIG)
         } else {
             None
@@ -72,6 +74,7 @@ impl Ssl {
         match requested? {
             Ok(_) => {
                 self.awaits_certificate.set(true);
+                self.has_requested.set(true);
                 self.message_waits(WaitingMessage::Authentication);
                 // What the transport does not accept now is written by the next operation.
                 let _: Moved = self.send_message();

@@ -11,7 +11,8 @@ use super::state::Want;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::settings::options::{
-    IGNORE_UNEXPECTED_EOF, MODE_AUTO_RETRY, MODE_RELEASE_BUFFERS, RECEIVED_SHUTDOWN,
+    CLEANSE_PLAINTEXT, IGNORE_UNEXPECTED_EOF, MODE_AUTO_RETRY, MODE_RELEASE_BUFFERS,
+    RECEIVED_SHUTDOWN,
 };
 
 /// Decrypted data of one record that no read has taken.
@@ -176,6 +177,11 @@ impl Ssl {
         };
         let (next, tapped) = self.step(|| self.with_connection(open));
         let is_consumed = received.unread().len() < before;
+        // Some records are decrypted in the buffer.
+        let is_processed = received.is_empty() && received.capacity() > 0;
+        if is_processed && self.settings().has(CLEANSE_PLAINTEXT) {
+            zeroize::Zeroize::zeroize(received.spare());
+        }
         self.received.replace(received);
         // Messages of the protocol may have come with the record: new sessions, key updates.
         self.deliver(tapped);

@@ -84,6 +84,12 @@ functions! {
             None => ptr::null_mut(),
         }
     }
+    fn OPENSSL_cipher_name(; standard: *const c_char) -> *const c_char = c"(NONE)".as_ptr() => {
+        // SAFETY: the caller's duty.
+        let standard = unsafe { super::text(standard) };
+        let cipher = suite::ALL.iter().find(|cipher| Some(cipher.standard_name) == standard);
+        cipher.map_or(c"(NONE)".as_ptr(), |cipher| cipher.name.as_ptr())
+    }
     /// Finds the suite with the two bytes of its code point.
     fn SSL_CIPHER_find(; _ssl: *mut c_void, bytes: *const c_uchar) -> *const Cipher = ptr::null() => {
         // SAFETY: the caller's duty.

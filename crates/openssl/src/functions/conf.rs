@@ -15,7 +15,7 @@ use self::commands::{
 };
 use super::context_credentials::{put_chain_file, put_key_file};
 use super::context_trust::{add_unique, names_of_file, names_of_folder, some_names};
-use super::{ssl_settings, text};
+use super::{padding, ssl_settings, text};
 use crate::ciphers::{groups, schemes, string};
 use crate::connection::Ssl;
 use crate::context::Context;
@@ -198,6 +198,10 @@ impl Configuration {
             self.set_bits(bits, !inverted);
             return 1;
         }
+        if let Command::Strict = row.command {
+            errors::push_unsupported("stricter checks of chains are not supported");
+            return 0;
+        }
         let done = value.map(|value| self.set(row, value));
         if done == Some(Some(())) {
             return 2;
@@ -276,8 +280,6 @@ impl Configuration {
             match bits {
                 Bits::Options(bits) if on => settings.options |= bits,
                 Bits::Options(bits) => settings.options &= !bits,
-                Bits::Certificates(bits) if on => settings.certificate_flags |= bits,
-                Bits::Certificates(bits) => settings.certificate_flags &= !bits,
                 Bits::Verify(bits) if on => settings.verify_mode |= bits,
                 Bits::Verify(bits) => settings.verify_mode &= !bits,
             }
@@ -310,7 +312,7 @@ impl Configuration {
         let text = value.to_str();
         match row.command {
             // A switch has no value.
-            Command::Switch(..) => None,
+            Command::Switch(..) | Command::Strict => None,
             Command::List(table) => self.set_list(table, text.ok()?),
             Command::Schemes => {
                 let schemes = schemes::from_names(text.ok()?)?;
@@ -368,8 +370,11 @@ impl Configuration {
             }
             Command::Authorities => self.add_names(row.value, value),
             Command::DhParameters => self.read_parameters(value),
-            // Padding is not supported, so only its absence can be set.
-            Command::Padding => (self.has_target() && matches!(number(value), 0 | 1)).then_some(()),
+            Command::Padding => {
+                let size = usize::try_from(number(value)).ok().filter(|_| self.has_target())?;
+                let block = padding::block(size)?;
+                self.put(|settings| settings.padding_block = block)
+            }
             Command::Tickets => {
                 let count = usize::try_from(number(value)).ok().filter(|_| self.has_target())?;
                 self.put(|settings| settings.tickets = count)

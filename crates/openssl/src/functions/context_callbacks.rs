@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_long, c_void};
 
-use super::{FAIL, OK};
+use super::{FAIL, OK, refused};
 use crate::context::Context;
 use crate::entry::functions;
 use crate::settings::callbacks::{self as cb, Callback};
@@ -10,10 +10,15 @@ use crate::settings::callbacks::{self as cb, Callback};
 /// A function of any type, as `SSL_CTX_callback_ctrl` receives it.
 pub(crate) type AnyFunction = Option<unsafe extern "C" fn()>;
 
-const SET_MSG_CALLBACK: c_int = 15;
+pub(super) const SET_TMP_DH_CB: c_int = 6;
+pub(super) const SET_MSG_CALLBACK: c_int = 15;
 const SET_SERVERNAME_CB: c_int = 53;
 const SET_STATUS_CB: c_int = 63;
 const SET_TICKET_KEY_CB: c_int = 72;
+/// The first and the last of three callbacks.
+const SET_SRP_CB: c_int = 75;
+const SET_SRP_CB_LAST: c_int = 77;
+pub(super) const SET_NOT_RESUMABLE_CB: c_int = 79;
 
 functions! {
     fn SSL_CTX_set_info_callback(context: &Context; callback: cb::Info) -> () = () => {
@@ -83,8 +88,12 @@ functions! {
                     SET_SERVERNAME_CB => callbacks.server_name.function = of_type(function),
                     SET_STATUS_CB => callbacks.status.function = of_type(function),
                     SET_TICKET_KEY_CB => callbacks.ticket_key = of_type(function),
-                    // Functions for SRP and Diffie-Hellman parameters are not called.
-                    6 | 75..=77 | 79 => {}
+                    SET_NOT_RESUMABLE_CB => callbacks.not_resumable = of_type(function),
+                    // Diffie-Hellman parameters are never used.
+                    SET_TMP_DH_CB => {}
+                    SET_SRP_CB..=SET_SRP_CB_LAST => {
+                        return refused::without(function.is_some(), "SRP").into();
+                    }
                     _ => return 0,
                 }
             }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::chain_building::{self, BUILD_CERT_CHAIN};
 use super::context_credentials::{add_to_chain, set_chain};
-use crate::ciphers::{groups, schemes};
+use super::{refused, security};
+use crate::ciphers::{groups, schemes, suite_b};
 use crate::context::Context;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
@@ -20,32 +21,31 @@ use crate::settings::security::SharedSecrets;
 use crate::sys::evp::{EC_GROUP_get_curve_name, EC_KEY_get0_group};
 use crate::sys::stack::Stack;
 
+/// The most pipelines of OpenSSL.
+const MAX_PIPELINES: c_long = 32;
+
 functions! {
     fn SSL_CTX_ctrl(context: &Context; command: c_int, larg: c_long, parg: *mut c_void)
         -> c_long = 0 => {
-        if let Some(result) = of_context(context, command, larg, parg) {
-            return result;
-        }
-        let is_query =
-            matches!(command, 16 | 33 | 40 | 50 | 52 | 54 | 64 | 65 | 82 | 115 | 127..=131 | 137 | 138);
-        if is_query {
-            // Most of these change nothing, or only an argument of a callback.
-            let result = query(&context.settings(), command, larg, parg);
-            // SAFETY: the caller's duty.
-            let chain = || unsafe {
-                chain(&context.settings(), &context.chains, (command, larg), parg)
-            };
-            if let Some(result) = result.or_else(chain) {
-                return result;
-            }
-        }
+        let settings = context.settings();
         // SAFETY: the caller's duty.
-        context.change(|settings| unsafe { set(settings, command, larg, parg) }).unwrap_or(0)
+        let result = unsafe {
+            of_context(context, command, larg, parg)
+                .or_else(|| query(&settings, command, larg, parg))
+                .or_else(|| chain(&settings, &context.chains, (command, larg), parg))
+        };
+        drop(settings);
+        // SAFETY: as above.
+        let set = || context.change(|settings| unsafe { set(settings, command, larg, parg) });
+        result.or_else(set).unwrap_or(0)
     }
 }
 
-/// Commands that concern the context itself.
-fn of_context(
+/// Commands that only contexts have.
+///
+/// # Safety
+/// The caller's duty for `parg`, whose type depends on the command.
+unsafe fn of_context(
     context: &Context,
     command: c_int,
     larg: c_long,
@@ -55,6 +55,7 @@ fn of_context(
     if command == BUILD_CERT_CHAIN {
         return Some(chain_building::build(context, &context.settings(), context.store(), larg));
     }
+    let status = context.settings().callbacks.status;
     Some(match command {
         20 => c_long::try_from(context.tickets.cache().len()).unwrap_or(c_long::MAX),
         21 => counters.connect.get(),
@@ -80,36 +81,49 @@ fn of_context(
             old
         }
         45 => context.cache_mode.load(Relaxed).into(),
-        // SAFETY: the caller's duty.
+        // SAFETY: as this function's contract.
         58 => unsafe { context.tickets.get_keys(parg.cast(), larg) },
-        // SAFETY: the caller's duty.
+        // SAFETY: as this function's contract.
         59 => unsafe { context.tickets.set_keys(parg.cast(), larg) },
+        // The user name and the password of SRP.
+        79 => security::set_srp(context, SharedSecrets::SRP_NAME, !parg.is_null()).into(),
+        81 => security::set_srp(context, SharedSecrets::SRP_PASSWORD, !parg.is_null()).into(),
+        // The strength of SRP, which is never used.
+        80 => 1,
+        // The program reads what is stored, also after a failure.
+        128 => {
+            // SAFETY: as this function's contract.
+            unsafe { super::store(parg.cast(), status.function) };
+            1
+        }
+        129 => {
+            // SAFETY: as this function's contract.
+            unsafe { super::store(parg.cast(), status.argument) };
+            1
+        }
         _ => return None,
     })
 }
 
-/// Commands that only read.
-fn query(settings: &Settings, command: c_int, larg: c_long, parg: *mut c_void) -> Option<c_long> {
+/// Commands of contexts and connections that only read.
+///
+/// # Safety
+/// As [`of_context`].
+pub(super) unsafe fn query(
+    settings: &Settings,
+    command: c_int,
+    larg: c_long,
+    parg: *mut c_void,
+) -> Option<c_long> {
     Some(match command {
         33 if larg == 0 => settings.mode.into(),
         50 => c_long::try_from(settings.max_chain).unwrap_or(c_long::MAX),
         40 => settings.read_ahead.into(),
         127 => settings.status_type.into(),
-        // The program reads what is stored, also after a failure.
-        128 => {
-            // SAFETY: the caller's duty.
-            unsafe { super::store(parg.cast(), settings.callbacks.status.function) };
-            1
-        }
-        129 => {
-            // SAFETY: the caller's duty.
-            unsafe { super::store(parg.cast(), settings.callbacks.status.argument) };
-            1
-        }
         137 | 138 => {
             let store = if command == 137 { &settings.verify_store } else { &settings.chain_store };
             let store = store.as_ref().map_or(core::ptr::null_mut(), Store::as_ptr);
-            // SAFETY: the caller's duty.
+            // SAFETY: as this function's contract.
             unsafe { super::store(parg.cast(), store) };
             1
         }
@@ -184,23 +198,15 @@ pub(super) unsafe fn set(
             }
             Err(_) => 0,
         },
-        // Flags for certificates, of which only the profiles of Suite B have an effect.
+        // The result shows that other flags than the profiles of Suite B are not set.
         99 => {
-            settings.certificate_flags |= u32::try_from(larg).unwrap_or(u32::MAX);
+            let flags = u32::try_from(larg).unwrap_or(u32::MAX);
+            settings.certificate_flags |= flags & suite_b::FLAGS;
             settings.certificate_flags.into()
         }
         100 => {
             settings.certificate_flags &= !u32::try_from(larg).unwrap_or(0);
             settings.certificate_flags.into()
-        }
-        // The user name and the password of SRP.
-        79 => {
-            settings.shared_secrets.set(SharedSecrets::SRP_NAME, !parg.is_null());
-            1
-        }
-        81 => {
-            settings.shared_secrets.set(SharedSecrets::SRP_PASSWORD, !parg.is_null());
-            1
         }
         41 => core::mem::replace(&mut settings.read_ahead, larg != 0).into(),
         52 => {
@@ -240,9 +246,19 @@ pub(super) unsafe fn set(
         123 | 124 => set_version(settings, command == 123, number),
         // SAFETY: as this function's contract.
         4 => unsafe { set_curve(settings, parg) },
-        // Accepted without effect: Diffie-Hellman parameters, curves of old versions, pipelines,
-        // fragments, the strength of SRP, types of certificates.
-        3 | 17 | 56 | 57 | 67 | 69 | 80 | 104 | 118 | 125 | 126 => 1,
+        3 if parg.is_null() => {
+            errors::push_null();
+            0
+        }
+        // Diffie-Hellman parameters, which are never used.
+        3 | 118 => 1,
+        // The types of certificates in a request.
+        104 => refused::without(larg != 0 && !parg.is_null(), "a list of types").into(),
+        // Lengths and numbers for pipelines, which OpenSSL does not use either without an engine.
+        125 => usize::try_from(larg)
+            .is_ok_and(|most| (1..=settings.max_fragment).contains(&most))
+            .into(),
+        126 => (1..=MAX_PIPELINES).contains(&larg).into(),
         _ => return None,
     })
 }

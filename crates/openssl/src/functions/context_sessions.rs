@@ -40,9 +40,6 @@ functions! {
     fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
         core::ptr::null_mut()
     }
-    fn SSL_CTX_set_generate_session_id(_context: &Context; _callback: *const c_void) -> c_int = FAIL => {
-        OK
-    }
     fn SSL_CTX_set_default_read_buffer_len(_context: &Context; _length: usize) -> () = () => {}
     fn SSL_SESSION_new(;) -> *mut Session = core::ptr::null_mut() => {
         give(Session::new(crate::session::Fields::default()))

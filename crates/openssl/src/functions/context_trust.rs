@@ -16,7 +16,8 @@ use crate::objects::store::{CtLogs, Defaults, Store};
 use crate::settings::callbacks::{Callback, VerifyChain};
 use crate::sys::stack::Stack;
 use crate::sys::x509::{
-    CTLOG_STORE, VerifyCallback, X509, X509_STORE, X509_STORE_load_file, X509_STORE_load_locations,
+    CTLOG_STORE, CTLOG_STORE_load_default_file, CTLOG_STORE_load_file, CTLOG_STORE_new,
+    VerifyCallback, X509, X509_STORE, X509_STORE_load_file, X509_STORE_load_locations,
     X509_STORE_load_path, X509_STORE_set_default_paths, X509_VERIFY_PARAM,
     X509_VERIFY_PARAM_set_purpose, X509_VERIFY_PARAM_set_trust, X509_VERIFY_PARAM_set1,
 };
@@ -38,7 +39,15 @@ functions! {
         context.change(|settings| settings.ct_logs = logs);
     }
     fn SSL_CTX_get0_ctlog_store(context: &Context;) -> *mut CTLOG_STORE = ptr::null_mut() => {
-        context.settings().ct_logs.as_ref().map_or(ptr::null_mut(), |logs| logs.as_ptr())
+        ct_logs(context).map_or(ptr::null_mut(), |logs| logs.as_ptr())
+    }
+    fn SSL_CTX_set_ctlog_list_file(context: &Context; file: *const c_char) -> c_int = FAIL => {
+        // SAFETY: the caller's duty; the logs exist.
+        ct_logs(context).map_or(FAIL, |logs| unsafe { CTLOG_STORE_load_file(logs.as_ptr(), file) })
+    }
+    fn SSL_CTX_set_default_ctlog_list_file(context: &Context;) -> c_int = FAIL => {
+        // SAFETY: the logs exist.
+        ct_logs(context).map_or(FAIL, |logs| unsafe { CTLOG_STORE_load_default_file(logs.as_ptr()) })
     }
     fn SSL_CTX_set1_cert_store(context: &Context; store: *mut X509_STORE) -> () = () => {
         // SAFETY: the caller's duty.
@@ -168,6 +177,16 @@ functions! {
     fn SSL_CTX_add1_to_CA_list(context: &Context; certificate: *const X509) -> c_int = FAIL => {
         add_authority(context, certificate.cast_mut())
     }
+}
+
+/// The logs of a context, which are made if there are none. `None` if memory is short.
+fn ct_logs(context: &Context) -> Option<Arc<CtLogs>> {
+    if let Some(logs) = &context.settings().ct_logs {
+        return Some(Arc::clone(logs));
+    }
+    // SAFETY: new logs are returned, or NULL.
+    let new = Arc::new(unsafe { CtLogs::from_raw(CTLOG_STORE_new()) }?);
+    Some(context.change(|settings| Arc::clone(settings.ct_logs.get_or_insert(new))))
 }
 
 fn add_authority(context: &Context, certificate: *mut X509) -> c_int {

@@ -32,9 +32,9 @@ functions! {
     fn SSL_COMP_set0_compression_methods(; methods: *mut c_void) -> *mut c_void = core::ptr::null_mut() => {
         COMPRESSION_METHODS.swap(methods, Ordering::AcqRel)
     }
-    /// Succeeds without effect.
-    fn SSL_COMP_add_compression_method(; _id: c_int, _method: *mut c_void) -> c_int = 0 => {
-        0
+    /// 1 is the failure of this function. OpenSSL without zlib fails likewise.
+    fn SSL_COMP_add_compression_method(; _id: c_int, _method: *mut c_void) -> c_int = 1 => {
+        1
     }
     fn SSL_COMP_get_name(; _method: *const c_void) -> *const c_char = core::ptr::null() => {
         core::ptr::null()

@@ -17,6 +17,7 @@ mod early_data;
 pub(crate) mod hello;
 pub(crate) mod init;
 pub(crate) mod names;
+pub(crate) mod padding;
 mod properties;
 pub(crate) mod refused;
 pub(crate) mod security;
@@ -47,7 +48,6 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char) -> Option<&'a CStr> {
     Some(unsafe { CStr::from_ptr(pointer) })
 }
 
-/// Bytes of a program. Empty for NULL and for a negative length.
 /// An argument that must not be NULL. If it is, an error is in the queue.
 pub(crate) fn given<T>(argument: Option<T>) -> Option<T> {
     if argument.is_none() {
@@ -56,6 +56,7 @@ pub(crate) fn given<T>(argument: Option<T>) -> Option<T> {
     argument
 }
 
+/// Bytes of a program. Empty for NULL and for a negative length.
 ///
 /// # Safety
 /// The pointer is NULL, or to as many bytes, which exist during the call.

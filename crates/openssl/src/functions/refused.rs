@@ -1,15 +1,21 @@
-//! Functions of what Tercel does not have.
+//! Functions of what Tercel does not have: docs/openssl.md lists them.
 //!
-//! A setter of something that is refused on purpose (SRP, NPN, cookies of DTLS, padding,
-//! asynchronous jobs) succeeds without effect, so that programs start; getters report that there is
-//! nothing. All others fail with an entry in the queue that names the function.
+//! A value that would have to be enforced is refused, and an entry in the queue names the function;
+//! removing the value succeeds. Setters of features that are never negotiated (NPN, cookies of
+//! DTLS, asynchronous jobs) succeed without effect, so that programs start; getters report that
+//! there is nothing. All others fail with an entry in the queue.
 //!
-//! The functions ignore their arguments, and the calling convention leaves these to the caller. A
-//! caller that expects no result, or a narrower one, ignores the rest of the register.
+//! Functions without a list of arguments here ignore them, and the calling convention leaves these
+//! to the caller. A caller that expects no result, or a narrower one, ignores the rest of the
+//! register.
 
-use core::ffi::c_void;
+use core::ffi::{c_char, c_int, c_void};
 
-use crate::entry::run;
+use super::context_callbacks::AnyFunction;
+use super::{FAIL, OK};
+use crate::connection::Ssl;
+use crate::context::Context;
+use crate::entry::{functions, run};
 use crate::errors;
 
 /// Defines functions without arguments that return an address, or a number in its register.
@@ -39,24 +45,16 @@ const NOTHING: *mut c_void = core::ptr::null_mut();
 
 without_effect! {
     ONE, |_| {};
-    DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init,
-    SSL_CTX_set_async_callback, SSL_CTX_set_async_callback_arg, SSL_CTX_set_block_padding,
-    SSL_CTX_set_cookie_generate_cb, SSL_CTX_set_cookie_verify_cb, SSL_CTX_set_ctlog_list_file,
-    SSL_CTX_set_default_ctlog_list_file, SSL_CTX_set_next_proto_select_cb,
-    SSL_CTX_set_next_protos_advertised_cb, SSL_CTX_set_psk_find_session_callback,
-    SSL_CTX_set_psk_server_callback, SSL_CTX_set_record_padding_callback,
-    SSL_CTX_set_record_padding_callback_arg, SSL_CTX_set_srp_cb_arg,
-    SSL_CTX_set_srp_client_pwd_callback, SSL_CTX_set_srp_strength,
-    SSL_CTX_set_srp_username_callback, SSL_CTX_set_srp_verify_param_callback,
+    DTLS_set_timer_cb, SSL_CTX_SRP_CTX_free, SSL_CTX_SRP_CTX_init, SSL_CTX_set_async_callback,
+    SSL_CTX_set_async_callback_arg, SSL_CTX_set_cookie_generate_cb, SSL_CTX_set_cookie_verify_cb,
+    SSL_CTX_set_next_proto_select_cb, SSL_CTX_set_next_protos_advertised_cb,
+    SSL_CTX_set_psk_find_session_callback, SSL_CTX_set_psk_server_callback,
+    SSL_CTX_set_record_padding_callback_arg, SSL_CTX_set_srp_cb_arg, SSL_CTX_set_srp_strength,
     SSL_CTX_set_stateless_cookie_generate_cb, SSL_CTX_set_stateless_cookie_verify_cb,
-    SSL_CTX_set_tlsext_max_fragment_length, SSL_CTX_set_tmp_dh_callback,
-    SSL_CTX_use_psk_identity_hint,
-    SSL_SESSION_print_keylog, SSL_SRP_CTX_free, SSL_SRP_CTX_init, SSL_set_async_callback,
-    SSL_set_async_callback_arg, SSL_set_block_padding, SSL_set_debug,
-    SSL_set_psk_find_session_callback, SSL_set_psk_server_callback, SSL_set_record_padding_callback,
-    SSL_set_record_padding_callback_arg, SSL_set_session_secret_cb, SSL_set_session_ticket_ext_cb,
-    SSL_set_tlsext_max_fragment_length, SSL_set_tmp_dh_callback, SSL_trace,
-    SSL_use_psk_identity_hint,
+    SSL_CTX_set_tmp_dh_callback, SSL_SRP_CTX_free, SSL_SRP_CTX_init, SSL_set_async_callback,
+    SSL_set_async_callback_arg, SSL_set_debug, SSL_set_psk_find_session_callback,
+    SSL_set_psk_server_callback, SSL_set_record_padding_callback_arg, SSL_set_tmp_dh_callback,
+    SSL_trace,
 }
 
 without_effect! {
@@ -67,22 +65,19 @@ without_effect! {
     SSL_get_client_ciphers, SSL_get_psk_identity, SSL_get_psk_identity_hint,
     SSL_get_record_padding_callback_arg, SSL_get_selected_srtp_profile, SSL_get_shared_sigalgs,
     SSL_get_sigalgs, SSL_get_srp_N, SSL_get_srp_g, SSL_get_srp_userinfo, SSL_get_srp_username,
-    SSL_get_srtp_profiles, SSL_has_matching_session_id, SSL_test_functions,
+    SSL_SESSION_print_keylog, SSL_get_srtp_profiles, SSL_has_matching_session_id,
+    SSL_test_functions,
 }
 
 without_effect! {
     NOTHING, |what| errors::push_unsupported(what);
-    OPENSSL_cipher_name, SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext,
-    SSL_CTX_add_server_custom_ext, SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine,
-    SSL_CTX_set_ct_validation_callback, SSL_CTX_use_RSAPrivateKey,
+    SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext,
+    SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine, SSL_CTX_use_RSAPrivateKey,
     SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
-    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key,
-    SSL_add_store_cert_subjects_to_stack, SSL_dup,
-    SSL_enable_ct, SSL_export_keying_material_early,
-    SSL_new_session_ticket, SSL_set_ct_validation_callback, SSL_set_session_ticket_ext,
-    SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
-    SSL_srp_server_param_with_username, SSL_use_RSAPrivateKey,
-    SSL_use_RSAPrivateKey_ASN1,
+    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_add_store_cert_subjects_to_stack,
+    SSL_dup, SSL_enable_ct, SSL_export_keying_material_early, SSL_new_session_ticket,
+    SSL_set_session_ticket_ext, SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
+    SSL_srp_server_param_with_username, SSL_use_RSAPrivateKey, SSL_use_RSAPrivateKey_ASN1,
 }
 
 // 0 says that the client has to be answered and that the function is to be called again.
@@ -95,4 +90,47 @@ without_effect! {
 without_effect! {
     ONE, |what| errors::push_unsupported(what);
     SSL_CTX_set_tlsext_use_srtp, SSL_set_tlsext_use_srtp,
+}
+
+/// Defines setters that succeed only if they set nothing. The expression: whether they set a value.
+macro_rules! refused_values {
+    ($($name:ident($object:ty; $($argument:ident: $type:ty),*) => $is_set:expr;)*) => {
+        functions! {
+            $(
+                fn $name(_object: &$object; $($argument: $type),*) -> c_int = FAIL => {
+                    without($is_set, stringify!($name))
+                }
+            )*
+        }
+    };
+}
+
+refused_values! {
+    SSL_CTX_set_ct_validation_callback(Context; callback: AnyFunction, _argument: *mut c_void) =>
+        callback.is_some();
+    SSL_set_ct_validation_callback(Ssl; callback: AnyFunction, _argument: *mut c_void) =>
+        callback.is_some();
+    SSL_CTX_set_generate_session_id(Context; callback: AnyFunction) => callback.is_some();
+    SSL_set_generate_session_id(Ssl; callback: AnyFunction) => callback.is_some();
+    SSL_CTX_set_srp_client_pwd_callback(Context; callback: AnyFunction) => callback.is_some();
+    SSL_CTX_set_srp_username_callback(Context; callback: AnyFunction) => callback.is_some();
+    SSL_CTX_set_srp_verify_param_callback(Context; callback: AnyFunction) => callback.is_some();
+    SSL_CTX_set_tlsext_max_fragment_length(Context; mode: u8) => mode != 0;
+    SSL_set_tlsext_max_fragment_length(Ssl; mode: u8) => mode != 0;
+    SSL_CTX_use_psk_identity_hint(Context; hint: *const c_char) => !hint.is_null();
+    SSL_use_psk_identity_hint(Ssl; hint: *const c_char) => !hint.is_null();
+    SSL_set_record_padding_callback(Ssl; callback: AnyFunction) => callback.is_some();
+    SSL_set_session_secret_cb(Ssl; callback: AnyFunction, _argument: *mut c_void) =>
+        callback.is_some();
+    SSL_set_session_ticket_ext_cb(Ssl; callback: AnyFunction, _argument: *mut c_void) =>
+        callback.is_some();
+}
+
+/// The result of a setter of what Tercel does not have. `is_set`: it sets a value.
+pub(super) fn without(is_set: bool, what: &str) -> c_int {
+    if is_set {
+        errors::push_unsupported(&format!("{what} is not supported"));
+        return FAIL;
+    }
+    OK
 }

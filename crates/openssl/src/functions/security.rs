@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use crate::settings::security::{self, Security, SharedSecrets, operation};
 
 use super::context_callbacks::AnyFunction;
+use super::{FAIL, refused};
 
 functions! {
     fn SSL_CTX_set_security_callback(context: &Context; callback: Security) -> () = () => {
@@ -53,15 +54,19 @@ functions! {
     fn SSL_set_psk_use_session_callback(ssl: &Ssl; callback: AnyFunction) -> () = () => {
         ssl.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK_SESSION, callback.is_some()));
     }
-    /// As for pre-shared keys.
-    fn SSL_CTX_set_srp_username(context: &Context; name: *mut c_char) -> c_int = 0 => {
-        context.change(|settings| settings.shared_secrets.set(SharedSecrets::SRP_NAME, !name.is_null()));
-        1
+    fn SSL_CTX_set_srp_username(context: &Context; name: *mut c_char) -> c_int = FAIL => {
+        set_srp(context, SharedSecrets::SRP_NAME, !name.is_null())
     }
-    fn SSL_CTX_set_srp_password(context: &Context; password: *mut c_char) -> c_int = 0 => {
-        context.change(|settings| settings.shared_secrets.set(SharedSecrets::SRP_PASSWORD, !password.is_null()));
-        1
+    fn SSL_CTX_set_srp_password(context: &Context; password: *mut c_char) -> c_int = FAIL => {
+        set_srp(context, SharedSecrets::SRP_PASSWORD, !password.is_null())
     }
+}
+
+/// Refuses a user name or a password of SRP. A client that ignores this result, and verifies no
+/// certificate, does not connect.
+pub(super) fn set_srp(context: &Context, secret: u8, is_set: bool) -> c_int {
+    context.change(|settings| settings.shared_secrets.set(secret, is_set));
+    refused::without(is_set, "SRP")
 }
 
 fn callback_of(settings: &Settings) -> Security {

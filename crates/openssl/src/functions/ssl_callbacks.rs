@@ -2,7 +2,9 @@
 
 use core::ffi::{c_int, c_long, c_void};
 
-use super::context_callbacks::{AnyFunction, of_type};
+use super::context_callbacks::{
+    AnyFunction, SET_MSG_CALLBACK, SET_NOT_RESUMABLE_CB, SET_TMP_DH_CB, of_type,
+};
 use crate::connection::Ssl;
 use crate::entry::functions;
 use crate::settings::callbacks::{self as cb, Callback};
@@ -24,18 +26,22 @@ functions! {
         ssl.change(|settings| settings.callbacks.not_resumable = callback);
     }
     fn SSL_callback_ctrl(ssl: &Ssl; command: c_int, function: AnyFunction) -> c_long = 0 => {
-        const SET_MSG_CALLBACK: c_int = 15;
-        match command {
-            // SAFETY: the command determines the type of the function: the caller's duty.
-            SET_MSG_CALLBACK => unsafe {
-                let function = of_type(function);
-                ssl.change(|settings| settings.callbacks.message.function = function);
-                1
-            },
-            // Functions for TLS extensions' traces and for Diffie-Hellman parameters are accepted
-            // and not called.
-            6 | 56 => 1,
-            _ => 0,
+        const SET_EXTENSION_DEBUG_CB: c_int = 56;
+        // Diffie-Hellman parameters are never used, and extensions are not shown.
+        if matches!(command, SET_TMP_DH_CB | SET_EXTENSION_DEBUG_CB) {
+            return 1;
         }
+        ssl.change(|settings| {
+            let callbacks = &mut settings.callbacks;
+            // SAFETY: the command determines the type of the function: the caller's duty.
+            unsafe {
+                match command {
+                    SET_MSG_CALLBACK => callbacks.message.function = of_type(function),
+                    SET_NOT_RESUMABLE_CB => callbacks.not_resumable = of_type(function),
+                    _ => return 0,
+                }
+            }
+            1
+        })
     }
 }

@@ -6,7 +6,7 @@ use core::ptr;
 use tercel::wire::ProtocolVersion;
 
 use super::chain_building::{self, BUILD_CERT_CHAIN};
-use super::{context_ctrl, store, text};
+use super::{context_ctrl, refused, store, text};
 use crate::ciphers::{groups, schemes};
 use crate::connection::Ssl;
 use crate::connection::hello::Hello;
@@ -83,16 +83,15 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             ssl.with_info(uses).map_or(-1, c_long::from)
         }
         33 if i64::from(settings.mode) | larg == settings.mode.into() => settings.mode.into(),
-        40 => settings.read_ahead.into(),
+        // The argument of a callback for extensions, which is not called.
+        57 => 1,
+        // Responders and extensions that a client names in a request for a certificate status.
+        67 | 69 => refused::without(!parg.is_null(), "a list in status requests").into(),
         // SAFETY: as this function's contract.
         70 => unsafe { status_response(ssl, parg) },
         // SAFETY: as this function's contract.
         71 => unsafe { set_status_response(ssl, larg, parg) },
-        93 => {
-            let group = ssl.with_info(|info| info.group).flatten();
-            group.map_or(0, |group| groups::nid(group).into())
-        }
-        134 => {
+        93 | 134 => {
             let group = ssl.with_info(|info| info.group).flatten();
             group.map_or(0, |group| groups::nid(group).into())
         }
@@ -108,31 +107,19 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         }
         // SAFETY: as this function's contract.
         115 => unsafe { context_ctrl::chain(&settings, &ssl.lent.chains, (command, larg), parg)? },
-        127 => settings.status_type.into(),
-        137 | 138 => {
-            let store = if command == 137 { &settings.verify_store } else { &settings.chain_store };
-            let store =
-                store.as_ref().map_or(ptr::null_mut(), crate::objects::store::Store::as_ptr);
-            // SAFETY: as this function's contract.
-            unsafe { super::store(parg.cast(), store) };
-            1
-        }
-        // Lists of a status request, and the ephemeral key of the peer, which are not kept. A
-        // program that ignores the result finds nothing.
+        // Lists of a status request, and the ephemeral keys, which are not kept. A program that
+        // ignores the result finds nothing.
         66 | 68 | 109 | 133 => {
             // SAFETY: as this function's contract.
             unsafe { super::store(parg.cast::<*mut c_void>(), ptr::null_mut()) };
-            0
+            matches!(command, 66 | 68).into()
         }
         SET_RETRY_VERIFY => {
             ssl.want.set(Want::RetryVerify);
             1
         }
-        // Methods of one version have no limits.
-        130 | 131 if settings.method.version != 0 => 0,
-        130 => settings.min_version.into(),
-        131 => settings.max_version.into(),
-        _ => return None,
+        // SAFETY: as this function's contract.
+        _ => return unsafe { context_ctrl::query(&settings, command, larg, parg) },
     })
 }
 

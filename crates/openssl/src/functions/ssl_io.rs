@@ -116,8 +116,7 @@ functions! {
         }
     }
     fn SSL_set_shutdown(ssl: &Ssl; flags: c_int) -> () = () => {
-        // Flags are only added until the next connection.
-        ssl.shutdown.set(ssl.shutdown.get() | flags);
+        ssl.shutdown.set(flags);
     }
     fn SSL_get_shutdown(ssl: &Ssl;) -> c_int = 0 => {
         ssl.shutdown.get()

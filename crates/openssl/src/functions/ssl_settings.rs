@@ -1,6 +1,6 @@
 //! SSL: settings of one connection.
 
-use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uchar, c_uint};
 use core::ptr;
 use std::sync::Arc;
 
@@ -228,9 +228,6 @@ functions! {
         if ssl.side.get() == Some(Side::Server) { ptr::null_mut() } else { authorities(ssl) }
     }
     fn SSL_set_default_read_buffer_len(_ssl: &Ssl; _length: usize) -> () = () => {}
-    fn SSL_set_generate_session_id(_ssl: &Ssl; _callback: *const c_void) -> c_int = FAIL => {
-        OK
-    }
     fn SSL_get_default_timeout(_ssl: &Ssl;) -> c_long = 0 => {
         crate::settings::DEFAULT_TIMEOUT
     }

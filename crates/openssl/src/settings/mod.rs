@@ -70,6 +70,10 @@ pub(crate) struct Settings {
     pub(crate) read_ahead: bool,
     pub(crate) quiet_shutdown: bool,
     pub(crate) max_fragment: usize,
+    /// Records are padded to a multiple of as many bytes; 0 for no padding.
+    pub(crate) padding_block: u16,
+    /// Whether a callback of the application would pad records, which is not supported.
+    pub(crate) pads_by_callback: bool,
     /// The type of certificate status that a client requests; -1 for none.
     pub(crate) status_type: c_int,
     pub(crate) callbacks: Callbacks,
@@ -81,10 +85,19 @@ pub(crate) struct Settings {
     pub(crate) compiled: Compiled,
 }
 
-/// A configuration for clients that offered the protocol, or for those that offered none; whether
-/// the program may staple a certificate status, and whether the client's certificate is requested
-/// after the handshake.
-pub(crate) type ForProtocol = (Option<Vec<u8>>, (bool, bool), Arc<ServerConfig>);
+/// A configuration for clients that offered the protocol, or for those that offered none.
+pub(crate) type ForProtocol = (Option<Vec<u8>>, Kind, Arc<ServerConfig>);
+
+/// On what else than the protocol a server's configuration depends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// Whether the application may staple a certificate status.
+    pub(crate) staples: bool,
+    /// Whether the client's certificate is requested after the handshake.
+    pub(crate) late: bool,
+    /// Whether suites with ChaCha20 are preferred.
+    pub(crate) prefers_chacha: bool,
+}
 
 /// Configurations that were made from settings. A copy of settings, which is about to be changed,
 /// has none.
@@ -166,6 +179,8 @@ impl Settings {
             read_ahead: false,
             quiet_shutdown: false,
             max_fragment: 1 << 14,
+            padding_block: 0,
+            pads_by_callback: false,
             status_type: -1,
             callbacks: Callbacks::default(),
             has_own_suites: false,
@@ -194,6 +209,20 @@ impl Settings {
         }
     }
 
+    /// Takes the certificates of other settings, and what OpenSSL keeps with them.
+    pub(crate) fn take_certificates(&mut self, from: &Self) {
+        self.identities.clone_from(&from.identities);
+        self.current = from.current;
+        self.verify_store.clone_from(&from.verify_store);
+        self.chain_store.clone_from(&from.chain_store);
+        self.schemes.clone_from(&from.schemes);
+        self.client_schemes.clone_from(&from.client_schemes);
+        self.security_level = from.security_level;
+        self.certificate_flags = from.certificate_flags;
+        self.callbacks.security = from.callbacks.security;
+        self.callbacks.certificate = from.callbacks.certificate;
+    }
+
     /// The certificate and key that were set last.
     pub(crate) fn identity(&self) -> Option<&Identity> {
         self.identities.get(self.current)
@@ -209,20 +238,6 @@ impl Settings {
         let current = self.current;
         self.identities.get_mut(current).expect("an index that was found").changed()
     }
-    /// Takes the certificates of other settings, and what OpenSSL keeps with them.
-    pub(crate) fn take_certificates(&mut self, from: &Self) {
-        self.identities.clone_from(&from.identities);
-        self.current = from.current;
-        self.verify_store.clone_from(&from.verify_store);
-        self.chain_store.clone_from(&from.chain_store);
-        self.schemes.clone_from(&from.schemes);
-        self.client_schemes.clone_from(&from.client_schemes);
-        self.security_level = from.security_level;
-        self.certificate_flags = from.certificate_flags;
-        self.callbacks.security = from.callbacks.security;
-        self.callbacks.certificate = from.callbacks.certificate;
-    }
-
 
     /// The profile of Suite B that restricts what is used.
     pub(crate) fn suite_b(&self) -> Option<&'static Profile> {

@@ -30,7 +30,7 @@ pub(crate) struct Inputs {
     /// The address of the ticket key callback, and whether it is one of the newer kind.
     pub(crate) ticket_callback: (usize, bool),
     /// Other settings, as numbers.
-    pub(crate) numbers: [i64; 6],
+    pub(crate) numbers: [i64; 7],
     pub(crate) flags: [bool; 5],
     /// The credentials of a server.
     pub(crate) credentials: Vec<Arc<Credential>>,

@@ -76,7 +76,10 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> *mut X509;
 
+    pub(crate) fn CTLOG_STORE_new() -> *mut CTLOG_STORE;
     pub(crate) fn CTLOG_STORE_free(logs: *mut CTLOG_STORE);
+    pub(crate) fn CTLOG_STORE_load_file(logs: *mut CTLOG_STORE, file: *const c_char) -> c_int;
+    pub(crate) fn CTLOG_STORE_load_default_file(logs: *mut CTLOG_STORE) -> c_int;
     pub(crate) fn X509_STORE_new() -> *mut X509_STORE;
     pub(crate) fn X509_STORE_free(store: *mut X509_STORE);
     pub(crate) fn X509_STORE_up_ref(store: *mut X509_STORE) -> c_int;

@@ -99,9 +99,19 @@ static void disagreement(void) {
     CHECK(ERR_peek_error() != 0);
     ERR_clear_error();
     CHECK(SSL_CTX_check_private_key(ctx) == 0 && reason() == SSL_R_NO_CERTIFICATE_ASSIGNED);
-    CHECK(SSL_CTX_set_tmp_dh(ctx, NULL) == 1);
     CHECK(SSL_CTX_set_dh_auto(ctx, 1) == 1);
     CHECK(ERR_peek_error() == 0);
+    /* NULL in place of a file. */
+    SSL *ssl = SSL_new(ctx);
+    STACK_OF(X509_NAME) *names = sk_X509_NAME_new_null();
+    CHECK(SSL_CTX_use_certificate_file(ctx, NULL, SSL_FILETYPE_PEM) == 0 && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    CHECK(SSL_CTX_use_certificate_chain_file(ctx, NULL) == 0 && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    CHECK(SSL_use_PrivateKey_file(ssl, NULL, SSL_FILETYPE_PEM) == 0 && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    CHECK(SSL_use_RSAPrivateKey_file(ssl, NULL, SSL_FILETYPE_PEM) == 0 && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    CHECK(SSL_load_client_CA_file(NULL) == NULL && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    CHECK(SSL_add_file_cert_subjects_to_stack(names, NULL) == 0 && reason() == ERR_R_PASSED_NULL_PARAMETER);
+    sk_X509_NAME_free(names);
+    SSL_free(ssl);
     /* Not supported: an entry that names the function. */
     CHECK(SSL_CTX_enable_ct(ctx, SSL_CT_VALIDATION_STRICT) == 0);
     const char *data = NULL;

@@ -349,7 +349,8 @@ static void missing_authentication(void) {
             if (kind == 0)
                 SSL_CTX_set_psk_client_callback(ctx, psk);
             else
-                CHECK(SSL_CTX_set_srp_username(ctx, "user") == 1);
+                CHECK(SSL_CTX_set_srp_username(ctx, "user") == 0);
+            ERR_clear_error();
             struct pair pair = pair_of(ctx, server_context(0), 1 << 14);
             CHECK(connects(&pair) == verifies);
             free_pair(&pair);

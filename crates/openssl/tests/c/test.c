@@ -21,11 +21,12 @@ int main(void) {
     test_objects();
     test_resumption();
     test_security();
+    test_refused();
     test_alerts();
     test_threads();
     test_blocked_reader();
-    test_writers();
     test_commands_in_threads();
+    test_writers();
     CHECK(ERR_peek_error() == 0);
     printf("all tests passed\n");
     return 0;

@@ -87,11 +87,12 @@ void test_cache(void);
 void test_objects(void);
 void test_resumption(void);
 void test_security(void);
+void test_refused(void);
 void test_alerts(void);
 void test_threads(void);
 void test_blocked_reader(void);
-void test_writers(void);
 void test_commands_in_threads(void);
+void test_writers(void);
 void test_strings(void);
 
 #endif

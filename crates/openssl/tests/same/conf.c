@@ -5,11 +5,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* All commands of OpenSSL 3.0, by their names in files and on command lines, and some that it does not have. */
+/* All commands of OpenSSL 3.0 except strict, which is an error here, by their names in files and on command lines, and
+   some that it does not have. */
 static const char *const names[] = {
     "no_ssl3", "no_tls1", "no_tls1_1", "no_tls1_2", "no_tls1_3", "bugs", "no_comp", "comp", "ecdh_single", "no_ticket",
     "serverpref", "legacy_renegotiation", "client_renegotiation", "legacy_server_connect", "no_renegotiation",
-    "no_resumption_on_reneg", "no_legacy_server_connect", "allow_no_dhe_kex", "prioritize_chacha", "strict",
+    "no_resumption_on_reneg", "no_legacy_server_connect", "allow_no_dhe_kex", "prioritize_chacha",
     "no_middlebox", "anti_replay", "no_anti_replay", "no_etm", "SignatureAlgorithms", "sigalgs",
     "ClientSignatureAlgorithms", "client_sigalgs", "Curves", "curves", "Groups", "groups", "ECDHParameters",
     "named_curve", "CipherString", "cipher", "Ciphersuites", "ciphersuites", "Protocol", "MinProtocol", "min_protocol",
@@ -153,7 +154,8 @@ static void commands(void) {
         {"ClientSignatureAlgorithms", "RSA+SHA256:ed25519"}, {"NumTickets", "5"}, {"NumTickets", "-1"}, {"NumTickets", "x"},
         {"NumTickets", " 3x"}, {"NumTickets", "4294967297"}, {"NumTickets", "2147483648"},
         {"NumTickets", "99999999999999999999"}, {"NumTickets", "-99999999999999999999"},
-        {"RecordPadding", "99999999999999999999"}, {"RecordPadding", "0"}, {"RecordPadding", "-5"}, {"Bogus", "value"}, {NULL, "value"},
+        {"RecordPadding", "99999999999999999999"}, {"RecordPadding", "0"}, {"RecordPadding", "-5"},
+        {"RecordPadding", "512"}, {"RecordPadding", "16385"}, {"Bogus", "value"}, {NULL, "value"},
         {"", "value"}, {"no_tls1_3", NULL}, {"serverpref", "value"},
     };
     static const char *const files[][2] = {

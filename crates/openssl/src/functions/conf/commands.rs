@@ -23,7 +23,6 @@ pub(super) const TYPE_STORE: c_int = 5;
 #[derive(Clone, Copy)]
 pub(super) enum Bits {
     Options(u64),
-    Certificates(u32),
     Verify(c_int),
 }
 
@@ -43,13 +42,10 @@ mod bit {
     pub(super) const NO_EXTENDED_MAIN_SECRET: u64 = 1;
     pub(super) const KTLS: u64 = 1 << 3;
     pub(super) const CLIENT_RENEGOTIATION: u64 = 1 << 8;
-    pub(super) const DISABLE_CA_NAMES: u64 = 1 << 9;
     pub(super) const ALLOW_NO_DHE_KEX: u64 = 1 << 10;
     pub(super) const NO_EMPTY_FRAGMENTS: u64 = 1 << 11;
     pub(super) const NO_RESUMPTION_ON_RENEGOTIATION: u64 = 1 << 16;
-    pub(super) const UNSAFE_RENEGOTIATION: u64 = 1 << 18;
     pub(super) const NO_ENCRYPT_THEN_MAC: u64 = 1 << 19;
-    pub(super) const PRIORITIZE_CHACHA: u64 = 1 << 21;
     pub(super) const NO_SSL3: u64 = 1 << 25;
     pub(super) const NO_TLS1: u64 = 1 << 26;
     pub(super) const NO_TLS1_1: u64 = 1 << 28;
@@ -96,17 +92,17 @@ static OPTIONS: &[Flag] = &[
     of_server("NoResumptionOnRenegotiation", bit::NO_RESUMPTION_ON_RENEGOTIATION),
     of_server("DHSingle", 0),
     of_server("ECDHSingle", 0),
-    option("UnsafeLegacyRenegotiation", bit::UNSAFE_RENEGOTIATION),
+    option("UnsafeLegacyRenegotiation", o::UNSAFE_LEGACY_RENEGOTIATION),
     option("UnsafeLegacyServerConnect", o::LEGACY_SERVER_CONNECT),
     option("ClientRenegotiation", bit::CLIENT_RENEGOTIATION),
     inverted("EncryptThenMac", bit::NO_ENCRYPT_THEN_MAC),
     option("NoRenegotiation", bit::NO_RENEGOTIATION),
     option("AllowNoDHEKEX", bit::ALLOW_NO_DHE_KEX),
-    option("PrioritizeChaCha", bit::PRIORITIZE_CHACHA),
+    option("PrioritizeChaCha", o::PRIORITIZE_CHACHA),
     option("MiddleboxCompat", o::ENABLE_MIDDLEBOX_COMPAT),
     inverted("AntiReplay", o::NO_ANTI_REPLAY),
     inverted("ExtendedMasterSecret", bit::NO_EXTENDED_MAIN_SECRET),
-    inverted("CANames", bit::DISABLE_CA_NAMES),
+    inverted("CANames", o::DISABLE_CA_NAMES),
     option("KTLS", bit::KTLS),
 ];
 
@@ -114,12 +110,11 @@ static VERIFY_MODES: &[Flag] = &[
     Flag("Peer", FLAG_CLIENT, false, Bits::Verify(o::VERIFY_PEER)),
     Flag("Request", FLAG_SERVER, false, Bits::Verify(o::VERIFY_PEER)),
     Flag("Require", FLAG_SERVER, false, Bits::Verify(REQUIRE)),
-    Flag("Once", FLAG_SERVER, false, Bits::Verify(o::VERIFY_PEER | VERIFY_CLIENT_ONCE)),
+    Flag("Once", FLAG_SERVER, false, Bits::Verify(o::VERIFY_PEER | o::VERIFY_CLIENT_ONCE)),
     Flag("RequestPostHandshake", FLAG_SERVER, false, Bits::Verify(REQUEST_LATE)),
     Flag("RequirePostHandshake", FLAG_SERVER, false, Bits::Verify(REQUEST_LATE | REQUIRE)),
 ];
 
-const VERIFY_CLIENT_ONCE: c_int = 4;
 const REQUIRE: c_int = o::VERIFY_PEER | o::VERIFY_FAIL_IF_NO_PEER_CERT;
 const REQUEST_LATE: c_int = o::VERIFY_PEER | o::VERIFY_POST_HANDSHAKE;
 
@@ -127,6 +122,8 @@ const REQUEST_LATE: c_int = o::VERIFY_PEER | o::VERIFY_POST_HANDSHAKE;
 #[derive(Clone, Copy)]
 pub(super) enum Command {
     Switch(Bits, bool),
+    /// Stricter checks of the own chain, which are not supported.
+    Strict,
     List(&'static [Flag]),
     Schemes,
     ClientSchemes,
@@ -187,15 +184,15 @@ pub(super) static COMMANDS: &[Row] = &[
     switch("ecdh_single", FLAG_SERVER, 0, false),
     switch("no_ticket", 0, o::NO_TICKET, false),
     switch("serverpref", FLAG_SERVER, o::CIPHER_SERVER_PREFERENCE, false),
-    switch("legacy_renegotiation", 0, bit::UNSAFE_RENEGOTIATION, false),
+    switch("legacy_renegotiation", 0, o::UNSAFE_LEGACY_RENEGOTIATION, false),
     switch("client_renegotiation", FLAG_SERVER, bit::CLIENT_RENEGOTIATION, false),
     switch("legacy_server_connect", FLAG_CLIENT, o::LEGACY_SERVER_CONNECT, false),
     switch("no_renegotiation", 0, bit::NO_RENEGOTIATION, false),
     switch("no_resumption_on_reneg", FLAG_SERVER, bit::NO_RESUMPTION_ON_RENEGOTIATION, false),
     switch("no_legacy_server_connect", FLAG_CLIENT, o::LEGACY_SERVER_CONNECT, true),
     switch("allow_no_dhe_kex", 0, bit::ALLOW_NO_DHE_KEX, false),
-    switch("prioritize_chacha", FLAG_SERVER, bit::PRIORITIZE_CHACHA, false),
-    row("", "strict", 0, TYPE_NONE, Command::Switch(Bits::Certificates(1), false)),
+    switch("prioritize_chacha", FLAG_SERVER, o::PRIORITIZE_CHACHA, false),
+    row("", "strict", 0, TYPE_NONE, Command::Strict),
     switch("no_middlebox", 0, o::ENABLE_MIDDLEBOX_COMPAT, true),
     switch("anti_replay", FLAG_SERVER, o::NO_ANTI_REPLAY, true),
     switch("no_anti_replay", FLAG_SERVER, o::NO_ANTI_REPLAY, false),
