@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::kinds::{Kind, Version};
 use crate::partial;
-use crate::setup::{self, IDLE};
+use crate::setup;
 
 /// How the connection of a faulty client ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
