@@ -130,7 +130,9 @@ impl Known<'_, '_> {
     pub(crate) fn path_text(&self, judgement: &Judgement) -> String {
         let mut text = String::new();
         for taken in &judgement.taken {
-            let known = self.paths.iter().find(|path| taken.is(path));
+            // Of several with the same subjects, the best.
+            let known = self.paths.iter().filter(|path| taken.is(path));
+            let known = known.min_by_key(|path| path.violations.len());
             match (known, taken) {
                 (Some(path), _) => write!(text, " [{}]", described(path)),
                 (None, Taken::Subjects(subjects)) => {
