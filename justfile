@@ -187,7 +187,7 @@ ech-interop *FLAGS="":
 test-dns:
     cargo test -p tercel-cli --features dns dns
 
-# Verify generated chains here, with `openssl verify` and with Go's crypto/x509: conformance/chains/README.md.
+# Compare Tercel, `openssl verify` and Go's crypto/x509 with an oracle on generated chains: conformance/chains/README.md.
 chains *FLAGS="": programs
     {{ release }}/tercel-conformance-chains generate {{ FLAGS }}
 
