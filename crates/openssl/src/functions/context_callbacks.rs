@@ -5,10 +5,7 @@ use core::ffi::{c_int, c_long, c_void};
 use super::{FAIL, OK, refused};
 use crate::context::Context;
 use crate::entry::functions;
-use crate::settings::callbacks::{self as cb, Callback};
-
-/// A function of any type, as `SSL_CTX_callback_ctrl` receives it.
-pub(crate) type AnyFunction = Option<unsafe extern "C" fn()>;
+use crate::settings::callbacks::{self as cb, AnyFunction, Callback};
 
 pub(super) const SET_TMP_DH_CB: c_int = 6;
 pub(super) const SET_MSG_CALLBACK: c_int = 15;

@@ -2,12 +2,12 @@
 
 use core::ffi::c_int;
 
-use super::context_callbacks::AnyFunction;
 use super::{FAIL, OK};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::entry::functions;
 use crate::errors;
+use crate::settings::callbacks::AnyFunction;
 
 /// The largest block of OpenSSL.
 const MOST: usize = 1 << 14;

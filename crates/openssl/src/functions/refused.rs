@@ -11,12 +11,12 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-use super::context_callbacks::AnyFunction;
 use super::{FAIL, OK};
 use crate::connection::Ssl;
 use crate::context::Context;
 use crate::entry::{functions, run};
 use crate::errors;
+use crate::settings::callbacks::AnyFunction;
 
 /// Defines functions without arguments that return an address, or a number in its register.
 macro_rules! without_effect {

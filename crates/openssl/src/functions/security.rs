@@ -10,9 +10,9 @@ use crate::entry::{self, functions};
 use crate::errors::{self, reasons};
 use crate::objects::certificate::Certificate;
 use crate::settings::Settings;
+use crate::settings::callbacks::AnyFunction;
 use crate::settings::security::{self, Security, SharedSecrets, operation};
 
-use super::context_callbacks::AnyFunction;
 use super::{FAIL, refused};
 
 functions! {

@@ -2,12 +2,10 @@
 
 use core::ffi::{c_int, c_long, c_void};
 
-use super::context_callbacks::{
-    AnyFunction, SET_MSG_CALLBACK, SET_NOT_RESUMABLE_CB, SET_TMP_DH_CB, of_type,
-};
+use super::context_callbacks::{SET_MSG_CALLBACK, SET_NOT_RESUMABLE_CB, SET_TMP_DH_CB, of_type};
 use crate::connection::Ssl;
 use crate::entry::functions;
-use crate::settings::callbacks::{self as cb, Callback};
+use crate::settings::callbacks::{self as cb, AnyFunction, Callback};
 
 functions! {
     fn SSL_set_info_callback(ssl: &Ssl; callback: cb::Info) -> () = () => {

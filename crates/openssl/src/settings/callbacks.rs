@@ -9,6 +9,9 @@ use core::ptr;
 use super::security::Security;
 use crate::sys::x509::{PasswordCallback, VerifyCallback, X509_STORE_CTX};
 
+/// A function of any type, as `SSL_CTX_callback_ctrl` receives it.
+pub(crate) type AnyFunction = Option<unsafe extern "C" fn()>;
+
 /// A function of a program with the pointer that it is called with.
 #[derive(Clone, Copy)]
 pub(crate) struct Callback<F> {
