@@ -130,7 +130,7 @@ impl Known<'_, '_> {
     pub(crate) fn path_text(&self, judgement: &Judgement) -> String {
         let mut text = String::new();
         for taken in &judgement.taken {
-            // Of several with the same subjects, the best.
+            // Several paths may have the same subjects.
             let known = self.paths.iter().filter(|path| taken.is(path));
             let known = known.min_by_key(|path| path.violations.len());
             match (known, taken) {
