@@ -84,7 +84,7 @@ impl Hello {
 impl Hello {
     /// Whether the client prefers ChaCha20, as clients without fast AES do.
     pub(super) fn prefers_chacha(&self) -> bool {
-        /// Values that are not suites. RFC 5746 3.3, RFC 7507 2
+        /// The signalling values of RFC 5746 and RFC 7507, which are not suites.
         const SIGNALS: [u16; 2] = [0x00ff, 0x5600];
         // Values that are reserved for extensibility are no preference. RFC 8701 2
         let is_reserved = |code: u16| code & 0x0f0f == 0x0a0a;
