@@ -32,10 +32,11 @@ mod tests {
     use std::time::Duration;
 
     use tokio::io::DuplexStream;
-    use tokio::time::Instant;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::{Instant, sleep};
 
     use super::*;
-    use crate::testing::{configs, pair};
+    use crate::testing::{configs, pair, pair_over};
 
     // The limits of docs/proxy.md. The time is that of tokio's clock, which is paused and advances
     // only while every task waits.
@@ -63,6 +64,38 @@ mod tests {
         close(&mut near).await.unwrap();
         assert_eq!(start.elapsed(), Duration::ZERO);
         assert_eq!(client.await.unwrap().unwrap(), 0);
+    }
+
+    /// A reset because of the unread request would discard the part of the answer that is in
+    /// transit.
+    #[tokio::test]
+    async fn answer_arrives_although_a_request_is_unread() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap());
+        let (far, near) = tokio::join!(far, listener.accept());
+        let (server, client) = configs();
+        let transports = (near.unwrap().0, far.unwrap());
+        let (mut near, mut far) = pair_over(transports, &server, &client).await;
+        far.write_all(&[7; 64 * 1024]).await.unwrap();
+        let serve = async move {
+            near.read_exact(&mut [0; 100]).await.unwrap();
+            near.write_all(&[7; MIB]).await.unwrap();
+            // The client ends without close_notify.
+            let _ = close(&mut near).await;
+        };
+        // The client reads slowly, so that the server ends first.
+        let receive = async move {
+            let (mut received, mut part) = (0, vec![0; 128 * 1024]);
+            loop {
+                match far.read(&mut part).await? {
+                    0 => return io::Result::Ok(received),
+                    count => received += count,
+                }
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let ((), received) = tokio::join!(serve, receive);
+        assert_eq!(received.unwrap(), MIB);
     }
 
     #[tokio::test(start_paused = true)]

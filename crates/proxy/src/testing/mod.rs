@@ -23,7 +23,7 @@ use tercel::pki::Roots;
 use tercel::pki_types::PrivateKeyDer;
 use tercel::{ClientConfig, Credential, ServerConfig};
 use tercel_tokio::{Acceptor, Connector, TlsStream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 
 /// A temporary folder, removed on drop.
 pub(crate) struct Folder(PathBuf);
@@ -90,7 +90,15 @@ pub(crate) async fn pair(
     server: &Arc<ServerConfig>,
     client: &Arc<ClientConfig>,
 ) -> (TlsStream<DuplexStream>, TlsStream<DuplexStream>) {
-    let (near, far) = tokio::io::duplex(1 << 16);
+    pair_over(tokio::io::duplex(1 << 16), server, client).await
+}
+
+/// As [`pair`], over these transports.
+pub(crate) async fn pair_over<T: AsyncRead + AsyncWrite + Unpin>(
+    (near, far): (T, T),
+    server: &Arc<ServerConfig>,
+    client: &Arc<ClientConfig>,
+) -> (TlsStream<T>, TlsStream<T>) {
     let (acceptor, connector) =
         (Acceptor::new(Arc::clone(server)), Connector::new(Arc::clone(client)));
     let name = "server.test".try_into().unwrap();

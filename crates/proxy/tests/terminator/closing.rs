@@ -5,9 +5,9 @@ use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
-use tercel_tokio::{Connector, TlsStream};
+use tercel_tokio::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -203,7 +203,8 @@ async fn client_that_never_closes_is_left_after_a_close() {
     for version in VERSIONS {
         let client = client().versions(&[version]);
         let mut stream = connect(&proxy, "a.example", client).await.unwrap();
-        stream.write_all(&[7; 100_000]).await.unwrap();
+        // The terminator may have left already, on a busy machine.
+        let _ = stream.write_all(&[7; 100_000]).await;
         wait_until("the connection is left", || proxy.connections() == 0).await;
     }
 }
@@ -218,50 +219,6 @@ async fn client_that_sends_without_end_is_cut_off_after_a_close() {
         let sending = async { while stream.write_all(&[7; 16 * 1024]).await.is_ok() {} };
         timeout(LIMIT, sending).await.expect("the client is still read");
         wait_until("the connection is left", || proxy.connections() == 0).await;
-    }
-}
-
-/// Data that arrives after a close must not cause a reset, which would discard the answer.
-#[tokio::test]
-async fn answer_arrives_although_the_client_sends_after_a_close() {
-    const ANSWER: usize = 200_000;
-    const IDLE: Duration = Duration::from_secs(1);
-    let folder = Folder::new(&["a.example"]);
-    let (sender, mut closed) = mpsc::unbounded_channel();
-    let to = backend(move |mut transport| {
-        let sender = sender.clone();
-        async move {
-            transport.read_exact(&mut [0; 7]).await.unwrap();
-            transport.write_all(&[7; ANSWER]).await.unwrap();
-            assert_eq!(transport.read(&mut [0; 10]).await.unwrap(), 0);
-            sender.send(()).unwrap();
-        }
-    })
-    .await;
-    let more = format!("to = \"{to}\"\nalpn = \"http/1.1\"\n[timeouts]\nidle = 1");
-    let proxy = folder.start(&more);
-    let mut done = 0;
-    while done < VERSIONS.len() {
-        // The client's system has room for a small part of the answer.
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(16 * 1024).unwrap();
-        let transport = socket.connect(proxy.addresses()[0]).await.unwrap();
-        let client = client().versions(&[VERSIONS[done]]).alpn(&["http/1.1"]).build().unwrap();
-        let name = "a.example".try_into().unwrap();
-        let mut stream = Connector::new(client).connect(name, transport).await.unwrap();
-        let start = Instant::now();
-        stream.write_all(b"request").await.unwrap();
-        timeout(LIMIT, closed.recv()).await.unwrap().unwrap();
-        let sent = stream.write_all(&[7; 100_000]).await;
-        // A busy machine may have taken so long that the terminator does not wait any more.
-        if start.elapsed() > IDLE + Duration::from_millis(1500) {
-            continue;
-        }
-        sent.unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        assert_eq!(answer.len(), ANSWER);
-        done += 1;
     }
 }
 
