@@ -333,8 +333,10 @@ impl Domain<'_> {
         if is_below(name, self.domain) || (!self.only_below && eq(name, self.domain)) {
             return true;
         }
-        let Some(rest) = wild.filter(|_| list == List::Excluded) else { return false };
-        // One of the names that the wildcard stands for is the base, or within it.
+        let Some(rest) = wild.filter(|_| list == List::Excluded && !self.only_below) else {
+            return false;
+        };
+        // One of the names that the wildcard stands for is the base.
         let parent = self.domain.iter().position(|byte| *byte == b'.');
         let parent = parent.and_then(|dot| self.domain.get(dot.saturating_add(1)..));
         parent.is_some_and(|parent| eq(parent, rest))
@@ -496,6 +498,8 @@ mod tests {
             ("example", "*.a.example", WITHIN),
             // Some names of the wildcard are in the subtree.
             ("b.a.example", "*.a.example", PARTLY),
+            (".b.a.example", "*.a.example", OUTSIDE),
+            (".a.example", "*.a.example", WITHIN),
             ("c.b.a.example", "*.a.example", OUTSIDE),
             ("b.example", "*.a.example", OUTSIDE),
             ("a.example", "a.example.", UNKNOWN),
