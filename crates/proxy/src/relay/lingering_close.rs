@@ -32,8 +32,8 @@ mod tests {
     use std::time::Duration;
 
     use tokio::io::DuplexStream;
-    use tokio::net::{TcpListener, TcpStream};
-    use tokio::time::{Instant, sleep};
+    use tokio::net::TcpSocket;
+    use tokio::time::Instant;
 
     use super::*;
     use crate::testing::{configs, pair, pair_over};
@@ -66,36 +66,36 @@ mod tests {
         assert_eq!(client.await.unwrap().unwrap(), 0);
     }
 
-    /// A reset because of the unread request would discard the part of the answer that is in
-    /// transit.
+    /// A reset because of the unread request would discard the part of the answer that the server's
+    /// system has not sent yet.
     #[tokio::test]
     async fn answer_arrives_although_a_request_is_unread() {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let far = TcpStream::connect(listener.local_addr().unwrap());
+        // The systems hold the whole request and the whole answer, and the client's little of it.
+        const LONG: usize = 128 * 1024;
+        let (listener, far) = (TcpSocket::new_v4().unwrap(), TcpSocket::new_v4().unwrap());
+        listener.set_send_buffer_size(1 << 18).unwrap();
+        far.set_send_buffer_size(1 << 18).unwrap();
+        far.set_recv_buffer_size(1 << 12).unwrap();
+        listener.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = listener.listen(1).unwrap();
+        let far = far.connect(listener.local_addr().unwrap());
         let (far, near) = tokio::join!(far, listener.accept());
         let (server, client) = configs();
         let transports = (near.unwrap().0, far.unwrap());
         let (mut near, mut far) = pair_over(transports, &server, &client).await;
-        far.write_all(&[7; 64 * 1024]).await.unwrap();
+        far.write_all(&[7; LONG]).await.unwrap();
+        near.read_exact(&mut [0; 100]).await.unwrap();
+        near.write_all(&[7; LONG]).await.unwrap();
         let serve = async move {
-            near.read_exact(&mut [0; 100]).await.unwrap();
-            near.write_all(&[7; MIB]).await.unwrap();
             // The client ends without close_notify.
             let _ = close(&mut near).await;
         };
-        // The client reads slowly, so that the server ends first.
         let receive = async move {
-            let (mut received, mut part) = (0, vec![0; 128 * 1024]);
-            loop {
-                match far.read(&mut part).await? {
-                    0 => return io::Result::Ok(received),
-                    count => received += count,
-                }
-                sleep(Duration::from_millis(1)).await;
-            }
+            let mut received = Vec::new();
+            far.read_to_end(&mut received).await.map(|_| received.len())
         };
         let ((), received) = tokio::join!(serve, receive);
-        assert_eq!(received.unwrap(), MIB);
+        assert_eq!(received.unwrap(), LONG);
     }
 
     #[tokio::test(start_paused = true)]
