@@ -118,19 +118,12 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
 /// dNSNames. `None` if there are none.
 pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
     let mut found = Vec::new();
-    let mut sets = Reader::new(name);
-    while !sets.is_empty() {
-        let mut attributes = Reader::new(sets.expect(der::SET)?);
-        while !attributes.is_empty() {
-            let mut attribute = Reader::new(attributes.expect(der::SEQUENCE)?);
-            let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
-            let value = attribute.element()?;
-            let text = (kind == COMMON_NAME).then(|| string(value)).flatten().unwrap_or_default();
-            if text.contains('.') && is_dns_name(text.as_bytes()) {
-                found.extend(der::encoded(der::context(2), text.as_bytes()));
-            }
+    for_each_common_name(name, |value| {
+        let text = string(value).unwrap_or_default();
+        if text.contains('.') && is_dns_name(text.as_bytes()) {
+            found.extend(der::encoded(der::context(2), text.as_bytes()));
         }
-    }
+    })?;
     Ok((!found.is_empty()).then(|| der::sequence(&found)))
 }
 
@@ -138,6 +131,14 @@ pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed
 /// `None` if there is none, or if it contains control characters.
 pub(super) fn common_name(name: &[u8]) -> Result<Option<String>, Malformed> {
     let mut found = None;
+    for_each_common_name(name, |value| {
+        found = string(value).filter(|name| !name.chars().any(char::is_control));
+    })?;
+    Ok(found)
+}
+
+/// Calls `body` with the value of each commonName, the most specific one last.
+fn for_each_common_name(name: &[u8], mut body: impl FnMut(Element<'_>)) -> Result<(), Malformed> {
     let mut sets = Reader::new(name);
     while !sets.is_empty() {
         let mut attributes = Reader::new(sets.expect(der::SET)?);
@@ -146,11 +147,11 @@ pub(super) fn common_name(name: &[u8]) -> Result<Option<String>, Malformed> {
             let kind = attribute.expect(der::OBJECT_IDENTIFIER)?;
             let value = attribute.element()?;
             if kind == COMMON_NAME {
-                found = string(value).filter(|name| !name.chars().any(char::is_control));
+                body(value);
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 fn relative_name(set: &[u8]) -> Result<String, Malformed> {
