@@ -9,6 +9,22 @@ const char *material(const char *name) {
     return paths[next];
 }
 
+X509 *read_certificate(const char *name) {
+    BIO *file = BIO_new_file(material(name), "r");
+    X509 *certificate = PEM_read_bio_X509(file, NULL, NULL, NULL);
+    CHECK(certificate != NULL);
+    BIO_free(file);
+    return certificate;
+}
+
+EVP_PKEY *read_key(const char *name) {
+    BIO *file = BIO_new_file(material(name), "r");
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(file, NULL, NULL, NULL);
+    CHECK(key != NULL);
+    BIO_free(file);
+    return key;
+}
+
 static void set_version(SSL_CTX *ctx, int version) {
     if (version != 0) {
         CHECK(SSL_CTX_set_min_proto_version(ctx, version) == 1);

@@ -27,6 +27,9 @@ struct pair {
 
 /* The path of a file of the material; valid until the next call but one. */
 const char *material(const char *name);
+/* Read files of the material. The caller owns the results. */
+X509 *read_certificate(const char *name);
+EVP_PKEY *read_key(const char *name);
 
 SSL_CTX *server_context(int version);
 SSL_CTX *client_context(int version);

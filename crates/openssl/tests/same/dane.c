@@ -2,14 +2,6 @@
 #include "../c/test.h"
 #include <openssl/x509v3.h>
 
-static X509 *read_certificate(const char *name) {
-    BIO *file = BIO_new_file(material(name), "r");
-    X509 *certificate = PEM_read_bio_X509(file, NULL, NULL, NULL);
-    CHECK(certificate != NULL);
-    BIO_free(file);
-    return certificate;
-}
-
 static unsigned calls, failures, last_error, tolerant;
 
 static int on_certificate(int ok, X509_STORE_CTX *verification) {

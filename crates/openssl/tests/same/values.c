@@ -176,22 +176,6 @@ static void logs(SSL_CTX *ctx) {
     SHOW(SSL_CTX_set_default_ctlog_list_file(ctx));
 }
 
-static X509 *read_certificate(const char *name) {
-    BIO *file = BIO_new_file(material(name), "r");
-    X509 *certificate = PEM_read_bio_X509(file, NULL, NULL, NULL);
-    CHECK(certificate != NULL);
-    BIO_free(file);
-    return certificate;
-}
-
-static EVP_PKEY *read_key(const char *name) {
-    BIO *file = BIO_new_file(material(name), "r");
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(file, NULL, NULL, NULL);
-    CHECK(key != NULL);
-    BIO_free(file);
-    return key;
-}
-
 /* A certificate, its key and its chain at once, with and without the right to replace others. */
 static void certificates(void) {
     X509 *first = read_certificate("server.pem"), *other = read_certificate("client.pem");
