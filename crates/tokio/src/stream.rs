@@ -72,7 +72,7 @@ struct Closing {
     reader: Option<Waker>,
 }
 
-/// What is left of the limits of a wait for the peer.
+/// The rest of the limits of a wait for the peer.
 struct Wait {
     bytes: usize,
     /// `None` in a runtime without timers.

@@ -111,7 +111,7 @@ impl Known<'_, '_> {
         })
     }
 
-    /// What may let a judge refuse a valid path.
+    /// The causes for which a judge may refuse a valid path.
     fn causes(&self, path: &Path<'_>) -> Vec<String> {
         let mut causes = Vec::new();
         for one in path.all() {

@@ -15,7 +15,7 @@ use tercel_pki::Usage;
 use super::oracle::Path as CertificatePath;
 use super::world::{Made, World};
 
-/// What a judge says about one chain.
+/// The judgement of one judge about one chain.
 #[derive(Default)]
 pub(crate) struct Judgement {
     /// Each is a reason to refuse. The chain is accepted if there is none.
@@ -247,7 +247,7 @@ impl Go {
     }
 }
 
-/// What Go says about the chains of a world.
+/// The judgements of Go about the chains of a world.
 pub(crate) struct GoJudgements {
     pub(crate) of_leaf: Vec<Judgement>,
     /// The certificates that Go cannot parse, with its errors.

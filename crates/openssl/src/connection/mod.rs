@@ -238,7 +238,7 @@ impl Ssl {
         self.follow();
         self.selected.take();
         let mut settings = self.settings.borrow_mut();
-        // As in `Context::change`, for the cell in place of the lock.
+        // The old settings live until the cell is released: see `Context::change`.
         let old = Arc::clone(&settings);
         let changed = Arc::make_mut(&mut settings);
         changed.compiled = crate::settings::Compiled::default();

@@ -204,7 +204,7 @@ fn each_once(certificates: &[Made]) -> Vec<&Made> {
     all
 }
 
-/// What a reader of the certificate alone refuses.
+/// The rules that a reader of the certificate alone can check.
 fn check_form(content: &Content, rules: &mut Vec<Rule>) {
     // RFC 5280 4.1.2.5
     if moment(&content.not_before).is_none() || moment(&content.not_after).is_none() {
