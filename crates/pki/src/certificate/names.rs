@@ -177,13 +177,31 @@ fn relative_name(set: &[u8]) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// The text of a DirectoryString or an IA5String. RFC 5280 4.1.2.4
+/// Whether a value has one of the types that [`string`] reads.
+pub(crate) fn is_string(value: Element<'_>) -> bool {
+    matches!(
+        value.tag,
+        der::UTF8_STRING
+            | der::NUMERIC_STRING
+            | der::PRINTABLE_STRING
+            | der::TELETEX_STRING
+            | der::IA5_STRING
+            | der::VISIBLE_STRING
+            | der::UNIVERSAL_STRING
+            | der::BMP_STRING
+    )
+}
+
+/// The text of a DirectoryString, an IA5String, a NumericString or a VisibleString. The last two
+/// are not for names, but others read them, so that constraints must see them. RFC 5280 4.1.2.4
 pub(crate) fn string(value: Element<'_>) -> Option<String> {
     let content = value.content;
     match value.tag {
-        der::UTF8_STRING | der::PRINTABLE_STRING | der::IA5_STRING => {
-            std::str::from_utf8(content).ok().map(ToOwned::to_owned)
-        }
+        der::UTF8_STRING
+        | der::NUMERIC_STRING
+        | der::PRINTABLE_STRING
+        | der::IA5_STRING
+        | der::VISIBLE_STRING => std::str::from_utf8(content).ok().map(ToOwned::to_owned),
         der::TELETEX_STRING => Some(latin(content)),
         der::BMP_STRING if content.len() % 2 == 0 => {
             let units = content

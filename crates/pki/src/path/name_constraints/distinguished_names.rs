@@ -1,7 +1,7 @@
 //! The comparison of distinguished names with a base. RFC 5280 4.2.1.10, 7.1
 
 use super::Incomparable;
-use crate::certificate::string;
+use crate::certificate::{is_string, string};
 use crate::der::{self, Element, Malformed, Reader};
 use crate::path::budget::Budget;
 use crate::reason::RefusalReason;
@@ -97,32 +97,12 @@ fn is_equal(
 
 /// A string in lower case, with single spaces. `None` if the value is no string. RFC 4518 2
 fn prepared(value: Element<'_>) -> Result<Option<String>, Incomparable> {
-    if !STRINGS.contains(&value.tag) {
+    if !is_string(value) {
         return Ok(None);
     }
-    let text = match value.tag {
-        NUMERIC_STRING | VISIBLE_STRING => std::str::from_utf8(value.content).ok().map(Into::into),
-        _ => string(value),
-    };
-    let text = text.ok_or(Incomparable)?.to_lowercase();
+    let text = string(value).ok_or(Incomparable)?.to_lowercase();
     Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
-
-/// The types of strings. The last two are not for names, but a name with one of them must not
-/// escape an excluded subtree. RFC 5280 4.1.2.4
-const STRINGS: [u8; 8] = [
-    der::UTF8_STRING,
-    der::PRINTABLE_STRING,
-    der::TELETEX_STRING,
-    der::IA5_STRING,
-    der::UNIVERSAL_STRING,
-    der::BMP_STRING,
-    NUMERIC_STRING,
-    VISIBLE_STRING,
-];
-
-const NUMERIC_STRING: u8 = 0x12;
-const VISIBLE_STRING: u8 = 0x1a;
 
 const MOST_ATTRIBUTES: usize = 16;
 
