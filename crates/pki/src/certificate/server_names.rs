@@ -71,7 +71,7 @@ fn matches(presented: &[u8], name: &[u8]) -> bool {
 /// DER has strings in one part. A reader of BER, such as OpenSSL, also sees a name that consists of
 /// parts, which constraints would not find here. X.690 10.2
 pub(crate) fn is_general_name(tag: u8) -> bool {
-    // Of the numbers 0 to 8, otherName, x400Address, directoryName and ediPartyName.
+    // otherName, x400Address, directoryName and ediPartyName are not strings.
     let is_constructed = |number| matches!(number, 0 | 3 | 4 | 5);
     (0..=8).any(|number| match is_constructed(number) {
         true => tag == der::context_constructed(number),

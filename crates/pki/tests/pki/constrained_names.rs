@@ -46,7 +46,8 @@ fn a_name_in_parts_does_not_escape_constraints() {
     assert_eq!(judge(dns(), &wrap(0x84, &[0x30, 0])), refused);
 }
 
-/// A SmtpUTF8Mailbox is an e-mail address, so constraints on these apply. RFC 9598 3, 6
+/// A SmtpUTF8Mailbox is an e-mail address, so constraints on these apply. RFC 9598 3, 6,
+/// RFC 6531 3.3
 #[test]
 fn an_address_of_another_form_does_not_escape_constraints_on_email() {
     let other_name = |kind: u8, address: &str| {
