@@ -20,7 +20,7 @@ use crate::reason::RefusalReason;
 use crate::time;
 
 pub(crate) use extensions::{PathCertificate, boolean, extension, read_key, unsigned, whole_bytes};
-pub(crate) use names::{escape_untrusted, is_string, string};
+pub(crate) use names::{escape_untrusted, string};
 pub(crate) use server_names::is_general_name;
 use spiffe::is_spiffe_id;
 pub use summary::CertificateSummary;

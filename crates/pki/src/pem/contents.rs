@@ -36,11 +36,13 @@ impl PemUse {
     }
 }
 
+/// The label of a section and its line.
+type Section = (String, usize);
+
 /// The sections of a PEM file, and the place where it is malformed. Nothing is decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PemContents {
-    /// The label of each section and its line.
-    sections: Vec<(String, usize)>,
+    sections: Vec<Section>,
     problem: Option<(usize, PemError)>,
 }
 
@@ -107,7 +109,7 @@ impl PemContents {
     }
 
     /// The sections that are used, and those that are skipped.
-    fn divided(&self, purpose: PemUse) -> (Vec<&(String, usize)>, Vec<&(String, usize)>) {
+    fn divided(&self, purpose: PemUse) -> (Vec<&Section>, Vec<&Section>) {
         let mut has_key = false;
         self.sections.iter().partition(|(label, _)| {
             let is_key = PemUse::PrivateKey.is_of(label);

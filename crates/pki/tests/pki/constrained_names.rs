@@ -73,11 +73,9 @@ fn an_address_of_another_form_does_not_escape_constraints_on_email() {
 /// The types of strings that others show as text. RFC 5280 4.1.2.4, X.680 41
 #[test]
 fn a_common_name_of_any_type_of_string_is_seen() {
-    let types: [(u8, &str, RefusalReason); 3] = [
-        (0x13, "b.example", RefusalReason::NameConstraint),
-        (0x1a, "b.example", RefusalReason::NameConstraint),
-        (0x12, "1.2", RefusalReason::NameConstraint),
-    ];
+    let outside = RefusalReason::NameConstraint;
+    let types =
+        [(0x13, "b.example", outside), (0x1a, "b.example", outside), (0x12, "1.2", outside)];
     for (tag, name, expected) in types {
         let mut leaf = leaf_params(&[]);
         leaf.extended_key_usages.clear();

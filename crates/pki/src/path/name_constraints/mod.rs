@@ -150,6 +150,11 @@ impl<'a> NameConstraints<'a> {
         addresses.iter().try_for_each(|one| self.check_name(EMAIL, one.as_bytes(), budget))
     }
 
+    /// Whether a DNS name is permitted or excluded.
+    pub(crate) fn has_dns_names(&self) -> bool {
+        self.has_form(DNS)
+    }
+
     fn has_form(&self, tag: u8) -> bool {
         self.permitted.iter().chain(&self.excluded).any(|base| base.tag() == tag)
     }
