@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             save("valid-without-null-content", password << 1 | 1, &without_null(content))?;
         }
         if name == "clear" {
-            save("wrong-password", (password + 1) % 3 << 1, &file)?;
+            save("wrong-password", ((password + 1) % 3) << 1, &file)?;
         }
     }
     Ok(fs::remove_dir_all(folder)?)
