@@ -55,6 +55,8 @@ pub enum Pkcs12Error {
     SeveralKeys,
     /// The file uses an algorithm that is not supported.
     Unsupported,
+    /// The password has a character beyond U+FFFF, which AWS-LC does not encode.
+    UnsupportedCharacter,
     /// The private key cannot be used.
     Key(CryptoError),
     /// AWS-LC failed for an internal reason, such as a lack of memory.
@@ -69,6 +71,9 @@ impl fmt::Display for Pkcs12Error {
             Self::NoMac => "the file has no MAC",
             Self::SeveralKeys => "the file contains several private keys",
             Self::Unsupported => "the file uses an algorithm that is not supported",
+            Self::UnsupportedCharacter => {
+                "the password has a character beyond U+FFFF, which is not supported"
+            }
             Self::Key(error) => return write!(f, "the private key cannot be used: {error}"),
             Self::Internal => return CryptoError::Internal.fmt(f),
         })

@@ -184,6 +184,19 @@ fn a_wrong_password_and_a_changed_file_are_rejected() {
     }
 }
 
+/// OpenSSL encodes such a character as two units of UTF-16, which AWS-LC refuses. RFC 7292 B.1
+#[test]
+fn a_password_with_a_character_beyond_the_bmp_is_not_supported() {
+    let Some(folder) = folder("pkcs12-character") else { return };
+    let file = export(&folder, "p\u{1f600}", &ALL);
+    let refused = Pkcs12::open(&file, "p\u{1f600}").unwrap_err();
+    assert_eq!(refused, Pkcs12Error::UnsupportedCharacter);
+    // In a file that is completed first, a wrong password is known as such.
+    let file = include_bytes!("vectors/gnutls.p12");
+    let refused = Pkcs12::open(file, "p\u{1f600}").unwrap_err();
+    assert_eq!(refused, Pkcs12Error::WrongPassword);
+}
+
 /// RFC 7292 4: a file contains any number of keys and certificates.
 #[test]
 fn a_file_may_contain_no_key() {

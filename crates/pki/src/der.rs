@@ -93,14 +93,15 @@ pub(crate) fn single(bytes: &[u8], tag: u8) -> Result<&[u8], Malformed> {
     Ok(content)
 }
 
-/// Reads a length, which must be definite and in its shortest form. X.690 10.1
+/// Reads a length, which must be definite and in its shortest form. Four bytes are for revocation
+/// lists: some have more than 16 MB. X.690 10.1
 fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     let (&first, rest) = bytes.split_first().ok_or(Malformed)?;
     if first < 0x80 {
         return Ok((usize::from(first), rest));
     }
     let count = usize::from(first & 0x7f);
-    if count == 0 || count > 3 {
+    if count == 0 || count > 4 {
         return Err(Malformed);
     }
     let (digits, rest) = rest.split_at_checked(count).ok_or(Malformed)?;
@@ -108,7 +109,8 @@ fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), Malformed> {
     let shortest = match count {
         1 => length >= 0x80,
         2 => length >= 0x100,
-        _ => length >= 0x1_0000,
+        3 => length >= 0x1_0000,
+        _ => length >= 0x100_0000,
     };
     if shortest { Ok((length, rest)) } else { Err(Malformed) }
 }
@@ -123,11 +125,13 @@ pub(crate) const NULL: u8 = 0x05;
 pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
 pub(crate) const ENUMERATED: u8 = 0x0a;
 pub(crate) const UTF8_STRING: u8 = 0x0c;
+pub(crate) const NUMERIC_STRING: u8 = 0x12;
 pub(crate) const PRINTABLE_STRING: u8 = 0x13;
 pub(crate) const TELETEX_STRING: u8 = 0x14;
 pub(crate) const IA5_STRING: u8 = 0x16;
 pub(crate) const UTC_TIME: u8 = 0x17;
 pub(crate) const GENERALIZED_TIME: u8 = 0x18;
+pub(crate) const VISIBLE_STRING: u8 = 0x1a;
 pub(crate) const UNIVERSAL_STRING: u8 = 0x1c;
 pub(crate) const BMP_STRING: u8 = 0x1e;
 pub(crate) const SEQUENCE: u8 = 0x30;
@@ -194,12 +198,14 @@ mod tests {
         padded_one.extend_from_slice(&long[..0x7f]);
         let mut padded_two = vec![0x04, 0x82, 0x00, 0x80];
         padded_two.extend_from_slice(&long);
-        let cases: [&[u8]; 8] = [
+        let cases: [&[u8]; 10] = [
             &[],
             &[0x30],
             &[0x30, 0x01],
             &[0x1f, 0x01, 0x00],
             &[0x04, 0x84, 0, 0, 0, 1, 0],
+            &[0x04, 0x84, 0xff, 0xff, 0xff, 0xff, 0],
+            &[0x04, 0x85, 0, 0, 0, 0, 1, 0],
             &indefinite,
             &padded_one,
             &padded_two,
@@ -233,12 +239,13 @@ mod tests {
         assert_eq!(single(&bytes, OCTET_STRING), Err(Malformed));
     }
 
+    /// The last length is that of a large revocation list.
     #[test]
     fn sequences_of_every_length_are_valid_der() {
-        for length in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x1234] {
+        for length in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x1234, 0x1_0000, 0xff_ffff, 0x100_0000] {
             let content = vec![5; length];
             let element = sequence(&content);
-            assert_eq!(single(&element, SEQUENCE), Ok(&content[..]));
+            assert!(single(&element, SEQUENCE) == Ok(&content[..]), "{length}");
         }
     }
 }

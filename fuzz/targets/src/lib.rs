@@ -17,6 +17,7 @@
 //! | tickets, sealed and opened | `sealed.rs` |
 //! | sessions, saved sessions, ticket keys, as bytes | `sessions.rs` |
 //! | stapled OCSP responses | `ocsp.rs` |
+//! | PKCS#12 files | `pkcs12.rs` |
 //! | MACs and key material, computed in parallel | `lanes.rs` |
 //! | records and signatures by kernels, and by AWS-LC | `kernels.rs` |
 //! | inputs of a terminator and its fleet | `terminator.rs` |
@@ -41,6 +42,7 @@ mod messages;
 mod ocsp;
 mod one_sided;
 mod peer;
+mod pkcs12;
 mod quic;
 mod quic_packets;
 mod resumption;
@@ -64,6 +66,7 @@ pub use messages::{
 };
 pub use ocsp::ocsp_response;
 pub use one_sided::{client_handshake, server_handshake};
+pub use pkcs12::pkcs12;
 pub use quic::{quic, quic_seeds};
 pub use quic_packets::{quic_packet_seeds, quic_packets};
 pub use saved::{connections, saved_connection};

@@ -117,6 +117,7 @@ targets! {
     sealed_tickets
     ticket_keys
     ocsp_response
+    pkcs12
     chacha20_poly1305
 }
 

@@ -51,6 +51,7 @@ fn reason() -> Pkcs12Error {
         (lc::ERR_LIB_PKCS8, lc::PKCS8_R_MULTIPLE_PRIVATE_KEYS_IN_PKCS12) => {
             Pkcs12Error::SeveralKeys
         }
+        (lc::ERR_LIB_PKCS8, lc::PKCS8_R_INVALID_CHARACTERS) => Pkcs12Error::UnsupportedCharacter,
         (lc::ERR_LIB_PKCS8, reason) if UNSUPPORTED.contains(&reason) => Pkcs12Error::Unsupported,
         (lc::ERR_LIB_DIGEST, _)
         | (lc::ERR_LIB_EVP, lc::EVP_R_UNSUPPORTED_ALGORITHM)

@@ -17,20 +17,26 @@ pub(super) enum Content<'a> {
 
 /// The number of elements that may contain each other. Files of programs have about ten.
 const MAX_DEPTH: usize = 32;
+/// The number of elements that are read together. An element of two bytes takes forty in memory,
+/// and the MAC of the file was not verified yet. A certificate has about ten.
+const MAX_ELEMENTS: usize = 1 << 16;
 
 impl<'a> Element<'a> {
-    /// Reads elements up to the end. `None` if they are malformed, or have a tag of several bytes.
+    /// Reads elements up to the end. `None` if they are malformed or too many, or have a tag of
+    /// several bytes.
     pub(super) fn read_all(mut input: &'a [u8]) -> Option<Vec<Self>> {
         let mut elements = Vec::new();
+        let mut left = MAX_ELEMENTS;
         while !input.is_empty() {
-            elements.push(Self::read(&mut input, MAX_DEPTH)?);
+            elements.push(Self::read(&mut input, MAX_DEPTH, &mut left)?);
         }
         Some(elements)
     }
 
-    /// Reads the first element.
-    fn read(input: &mut &'a [u8], depth: usize) -> Option<Self> {
+    /// Reads the first element. `left` is the number of elements that may still be read.
+    fn read(input: &mut &'a [u8], depth: usize, left: &mut usize) -> Option<Self> {
         let depth = depth.checked_sub(1)?;
+        *left = left.checked_sub(1)?;
         let (&[tag, length], rest) = input.split_first_chunk()?;
         if tag & LONG_TAG == LONG_TAG {
             return None;
@@ -38,7 +44,7 @@ impl<'a> Element<'a> {
         let is_constructed = tag & CONSTRUCTED != 0;
         if length == INDEFINITE {
             *input = rest;
-            return is_constructed.then(|| Self::read_indefinite(tag, input, depth))?;
+            return is_constructed.then(|| Self::read_indefinite(tag, input, depth, left))?;
         }
         let (mut content, rest) = crate::der::contents(input)?;
         *input = rest;
@@ -47,20 +53,25 @@ impl<'a> Element<'a> {
         }
         let mut elements = Vec::new();
         while !content.is_empty() {
-            elements.push(Self::read(&mut content, depth)?);
+            elements.push(Self::read(&mut content, depth, left)?);
         }
         Some(Self { tag, content: Content::Constructed(elements) })
     }
 
     /// Reads elements up to the end-of-contents. X.690 8.1.3.6
-    fn read_indefinite(tag: u8, input: &mut &'a [u8], depth: usize) -> Option<Self> {
+    fn read_indefinite(
+        tag: u8,
+        input: &mut &'a [u8],
+        depth: usize,
+        left: &mut usize,
+    ) -> Option<Self> {
         let mut elements = Vec::new();
         loop {
             if let Some(rest) = input.strip_prefix(&END_OF_CONTENTS) {
                 *input = rest;
                 return Some(Self { tag, content: Content::Constructed(elements) });
             }
-            elements.push(Self::read(input, depth)?);
+            elements.push(Self::read(input, depth, left)?);
         }
     }
 
@@ -161,6 +172,10 @@ mod tests {
             assert!(Element::read_all(malformed).is_none(), "{malformed:?}");
         }
         assert!(Element::read_all(&[0x30, 0x80].repeat(1 << 20)).is_none());
+        assert!(Element::read_all(&[5, 0].repeat(MAX_ELEMENTS)).is_some());
+        assert!(Element::read_all(&[5, 0].repeat(MAX_ELEMENTS + 1)).is_none());
+        let within = [&[0x30, 0x80], &[5, 0].repeat(MAX_ELEMENTS)[..], &[0, 0]].concat();
+        assert!(Element::read_all(&within).is_none());
     }
 
     proptest! {

@@ -125,9 +125,10 @@ impl MacData {
 
     /// The MAC of another content, if that of `content` verifies.
     fn renew(&self, content: &[u8], other: &[u8], password: &str) -> Option<Vec<u8>> {
-        // A password ends in a zero. Some programs encode "no password" without one.
-        let mut encoded: Vec<u8> =
-            password.encode_utf16().chain([0]).flat_map(u16::to_be_bytes).collect();
+        // A password ends in a zero. Some programs encode "no password" without one. UTF-16 has at
+        // most as many units as UTF-8 has bytes, so that the vector never moves and leaves a copy.
+        let mut encoded = Vec::with_capacity(password.len().saturating_add(1).saturating_mul(2));
+        encoded.extend(password.encode_utf16().chain([0]).flat_map(u16::to_be_bytes));
         let passwords =
             if password.is_empty() { &[&encoded[..], &[]][..] } else { &[&encoded[..]] };
         let renewed = passwords.iter().find_map(|password| {
@@ -144,15 +145,15 @@ impl MacData {
     /// The key, of the length of the hash. RFC 7292 B.2
     fn key(&self, password: &[u8]) -> Option<Vec<u8>> {
         let block = self.hash.block_len();
-        let filled = |bytes: &[u8]| -> Vec<u8> {
-            let len = bytes.len().next_multiple_of(block);
-            bytes.iter().copied().cycle().take(len).collect()
-        };
-        let mut password = filled(password);
-        let mut input = [vec![MAC_KEY; block], filled(&self.salt), password.clone()].concat();
+        // Each part is repeated up to whole blocks. The input never moves and leaves a copy.
+        let parts = [&[MAC_KEY][..], &self.salt, password];
+        let lengths = parts.map(|part| part.len().next_multiple_of(block));
+        let mut input = Vec::with_capacity(lengths.iter().sum());
+        for (part, len) in parts.into_iter().zip(lengths) {
+            input.extend(part.iter().cycle().take(len));
+        }
         let key = self.hash.iterated(&input, self.iterations);
         wipe(&mut input);
-        wipe(&mut password);
         key
     }
 }

@@ -21,6 +21,7 @@ use crate::time;
 
 pub(crate) use extensions::{PathCertificate, boolean, extension, read_key, unsigned, whole_bytes};
 pub(crate) use names::{escape_untrusted, string};
+pub(crate) use server_names::is_general_name;
 use spiffe::is_spiffe_id;
 pub use summary::CertificateSummary;
 
@@ -76,7 +77,9 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
 }
 
 /// The SPIFFE ID in a certificate, such as `spiffe://example.org/ns/shop/sa/cart`: its only URI,
-/// if that is a well-formed SPIFFE ID. X.509-SVID 2, SPIFFE-ID 2
+/// if that is a well-formed SPIFFE ID with a path. `None` for the certificate of an authority,
+/// which authenticates nothing: with the CA bit, keyCertSign or cRLSign. X.509-SVID 2, 5.2,
+/// SPIFFE-ID 2
 ///
 /// The result identifies a peer only if the certificate's chain was verified, with the authorities
 /// of this trust domain.
@@ -89,6 +92,10 @@ pub fn dns_names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, Refusa
 /// }
 /// ```
 pub fn spiffe_id(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
+    let parsed = Certificate::parse_or_refuse(certificate)?;
+    if parsed.is_signing_certificate().map_err(bad_encoding)? {
+        return Ok(None);
+    }
     let Ok([uri]) = <[String; 1]>::try_from(uri_names(certificate)?) else { return Ok(None) };
     Ok(is_spiffe_id(&uri).then_some(uri))
 }
@@ -298,6 +305,13 @@ impl<'a> Certificate<'a> {
     /// Whether the keyUsage extension is absent or has keyCertSign. RFC 5280 4.2.1.3
     pub(crate) fn may_certify(&self) -> Result<bool, Malformed> {
         self.allows_usage(KEY_CERT_SIGN)
+    }
+
+    /// Whether the certificate has the CA bit, keyCertSign or cRLSign. X.509-SVID 5.2
+    fn is_signing_certificate(&self) -> Result<bool, Malformed> {
+        let is_ca = self.basic_constraints()?.0;
+        let usages = self.extension(KEY_USAGE)?.map(read_key_usage).transpose()?;
+        Ok(is_ca || usages.is_some_and(|[first, _]| first & (KEY_CERT_SIGN | CRL_SIGN) != 0))
     }
 
     fn is_authority(&self) -> Result<bool, Malformed> {

@@ -116,14 +116,21 @@ pub(super) fn distinguished_name(name: &[u8]) -> String {
 
 /// The commonNames of a distinguished name that have the form of a DNS name, as a subjectAltName of
 /// dNSNames. `None` if there are none.
+///
+/// An error if others may read a DNS name that is not seen here: a text with a NUL, which ends it
+/// for programs in C, or a value of an unknown type.
 pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
     let mut found = Vec::new();
-    for_each_common_name(name, |value| {
-        let text = string(value).unwrap_or_default();
-        if text.contains('.') && is_dns_name(text.as_bytes()) {
+    let mut is_readable = true;
+    for_each_common_name(name, |value| match string(value) {
+        Some(text) if text.contains('.') && is_dns_name(text.as_bytes()) => {
             found.extend(der::encoded(der::context(2), text.as_bytes()));
         }
+        text => is_readable &= text.is_some_and(|text| !text.contains('\0')),
     })?;
+    if !is_readable {
+        return Err(Malformed);
+    }
     Ok((!found.is_empty()).then(|| der::sequence(&found)))
 }
 
@@ -177,13 +184,16 @@ fn relative_name(set: &[u8]) -> Result<String, Malformed> {
     Ok(text)
 }
 
-/// The text of a DirectoryString or an IA5String. RFC 5280 4.1.2.4
+/// The text of a DirectoryString, an IA5String, a NumericString or a VisibleString. The last two
+/// are not for names, but others read them, so that constraints must see them. RFC 5280 4.1.2.4
 pub(crate) fn string(value: Element<'_>) -> Option<String> {
     let content = value.content;
     match value.tag {
-        der::UTF8_STRING | der::PRINTABLE_STRING | der::IA5_STRING => {
-            std::str::from_utf8(content).ok().map(ToOwned::to_owned)
-        }
+        der::UTF8_STRING
+        | der::NUMERIC_STRING
+        | der::PRINTABLE_STRING
+        | der::IA5_STRING
+        | der::VISIBLE_STRING => std::str::from_utf8(content).ok().map(ToOwned::to_owned),
         der::TELETEX_STRING => Some(latin(content)),
         der::BMP_STRING if content.len() % 2 == 0 => {
             let units = content
@@ -305,6 +315,16 @@ mod tests {
         let expected = [&[0x30, 12, 0x82, 5][..], b"a.b.c", &[0x82, 3], b"d.e"].concat();
         assert_eq!(common_dns_names(&name), Ok(Some(expected)));
         assert!(common_dns_names(&name[..name.len() - 1]).is_err());
+        const CONSTRUCTED: u8 = 0x20;
+        for (tag, value) in [
+            (der::UTF8_STRING, &b"a.b\0"[..]),
+            (der::UTF8_STRING, b"a.b\0.c"),
+            (der::UTF8_STRING | CONSTRUCTED, b"\x0c\x03a.b"),
+            (der::OCTET_STRING, b"a.b"),
+        ] {
+            let other = attribute(COMMON_NAME, tag, value);
+            assert_eq!(common_dns_names(&[name.clone(), other].concat()), Err(Malformed));
+        }
     }
 
     /// RFC 4514 2, 3

@@ -67,9 +67,16 @@ fn matches(presented: &[u8], name: &[u8]) -> bool {
 }
 
 /// Whether an element's tag is one of GeneralName. RFC 5280 4.2.1.6
-pub(super) fn is_general_name(tag: u8) -> bool {
-    const CONSTRUCTED: u8 = 0x20;
-    (der::context(0)..=der::context(8)).contains(&(tag & !CONSTRUCTED))
+///
+/// DER has strings in one part. A reader of BER, such as OpenSSL, also sees a name that consists of
+/// parts, which constraints would not find here. X.690 10.2
+pub(crate) fn is_general_name(tag: u8) -> bool {
+    // otherName, x400Address, directoryName and ediPartyName are not strings.
+    let is_constructed = |number| matches!(number, 0 | 3 | 4 | 5);
+    (0..=8).any(|number| match is_constructed(number) {
+        true => tag == der::context_constructed(number),
+        false => tag == der::context(number),
+    })
 }
 
 #[cfg(test)]
@@ -108,7 +115,7 @@ mod tests {
     #[test]
     fn the_tags_of_general_names() {
         for tag in 0..=u8::MAX {
-            let expected = matches!(tag, 0x80..=0x88 | 0xa0..=0xa8);
+            let expected = matches!(tag, 0xa0 | 0x81 | 0x82 | 0xa3..=0xa5 | 0x86..=0x88);
             assert_eq!(is_general_name(tag), expected, "{tag:#x}");
         }
     }

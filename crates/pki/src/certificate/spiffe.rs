@@ -4,19 +4,16 @@
 const MAX_TRUST_DOMAIN: usize = 255;
 const MAX_ID: usize = 2048;
 
-/// Whether a URI is a SPIFFE ID: `spiffe://`, a trust domain, and a path that may be empty.
-/// SPIFFE-ID 2
+/// Whether a URI is the SPIFFE ID of a workload: `spiffe://`, a trust domain, and a path, which an
+/// authority's ID does not have. SPIFFE-ID 2, X.509-SVID 3.1, 5.2
 pub(super) fn is_spiffe_id(uri: &str) -> bool {
     let Some(rest) = uri.strip_prefix("spiffe://") else { return false };
-    let (trust_domain, path) = match rest.split_once('/') {
-        Some((trust_domain, path)) => (trust_domain, Some(path)),
-        None => (rest, None),
-    };
+    let Some((trust_domain, path)) = rest.split_once('/') else { return false };
     uri.len() <= MAX_ID
         && !trust_domain.is_empty()
         && trust_domain.len() <= MAX_TRUST_DOMAIN
         && trust_domain.bytes().all(|byte| is_common(byte) && !byte.is_ascii_uppercase())
-        && path.is_none_or(|path| path.split('/').all(is_segment))
+        && path.split('/').all(is_segment)
 }
 
 /// Whether a part of the path is permitted. Dots alone would change the meaning of the path.

@@ -41,13 +41,15 @@ impl Certificate<'_> {
     pub(crate) fn unsupported_form(&self, constraints: &[u8]) -> Option<&'static str> {
         let names = self.extension(SUBJECT_ALT_NAME).ok().flatten();
         let names = names.and_then(|value| der::single(value, der::SEQUENCE).ok());
-        let own = || Reader::new(names.unwrap_or_default()).elements().map(|name| form(name.tag));
+        // The names are read once, not once for each base.
+        let names = Reader::new(names.unwrap_or_default()).elements();
+        let own = names.fold(0_u32, |forms, name| forms | 1 << form(name.tag));
         let subtrees = Reader::new(constraints).elements();
         let bases = subtrees.flat_map(|list| Reader::new(list.content).elements());
         let forms = bases.filter_map(|one| Reader::new(one.content).element().ok());
         let mut unsupported = forms.filter_map(|base| {
             let (number, name) = *FORMS.iter().find(|(number, _)| *number == form(base.tag))?;
-            own().any(|own| own == number).then_some(name)
+            (own & 1 << number != 0).then_some(name)
         });
         unsupported.next()
     }

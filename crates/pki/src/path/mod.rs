@@ -574,6 +574,9 @@ impl<'s, 'a> Search<'s, 'a> {
         constraints: &NameConstraints<'_>,
         leaf: &PathCertificate<'_>,
     ) -> Result<(), RefusalReason> {
+        if !constraints.has_dns_names() {
+            return Ok(());
+        }
         let Some(names) = leaf.common_dns_names().map_err(bad_encoding)? else { return Ok(()) };
         let mut named = *leaf;
         named.extensions.subject_alt_name = Some(&names);

@@ -36,11 +36,13 @@ impl PemUse {
     }
 }
 
+/// The label of a section and its line.
+type Section = (String, usize);
+
 /// The sections of a PEM file, and the place where it is malformed. Nothing is decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PemContents {
-    /// The label of each section and its line.
-    sections: Vec<(String, usize)>,
+    sections: Vec<Section>,
     problem: Option<(usize, PemError)>,
 }
 
@@ -74,13 +76,13 @@ impl PemContents {
     /// The number of sections that are skipped if the file is used for `purpose`.
     #[must_use]
     pub fn skipped(&self, purpose: PemUse) -> usize {
-        self.sections.len().saturating_sub(self.used(purpose).count())
+        self.divided(purpose).1.len()
     }
 
     /// What the file contains, such as `2 CERTIFICATE; skipped: X509 CRL (line 31)`.
     #[must_use]
     pub fn describe(&self, purpose: PemUse) -> String {
-        let used: Vec<_> = self.used(purpose).collect();
+        let (used, skipped) = self.divided(purpose);
         let mut labels: Vec<&str> = Vec::new();
         let mut text = String::new();
         for (label, _) in &used {
@@ -96,21 +98,20 @@ impl PemContents {
         if text.is_empty() {
             text.push_str("nothing that is used");
         }
-        let others = self.sections.iter().filter(|section| !used.contains(section));
-        for (index, (label, line)) in others.clone().take(MAX_SKIPPED).enumerate() {
+        for (index, (label, line)) in skipped.iter().take(MAX_SKIPPED).enumerate() {
             let comma = if index == 0 { "; skipped: " } else { ", " };
             let _ = write!(text, "{comma}{label} (line {line})");
         }
-        if let Some(more @ 1..) = others.count().checked_sub(MAX_SKIPPED) {
+        if let Some(more @ 1..) = skipped.len().checked_sub(MAX_SKIPPED) {
             let _ = write!(text, " and {more} more");
         }
         text
     }
 
-    /// The sections that are used.
-    fn used(&self, purpose: PemUse) -> impl Iterator<Item = &(String, usize)> {
+    /// The sections that are used, and those that are skipped.
+    fn divided(&self, purpose: PemUse) -> (Vec<&Section>, Vec<&Section>) {
         let mut has_key = false;
-        self.sections.iter().filter(move |(label, _)| {
+        self.sections.iter().partition(|(label, _)| {
             let is_key = PemUse::PrivateKey.is_of(label);
             let is_used = purpose.is_of(label) && !(is_key && has_key);
             has_key |= is_key;

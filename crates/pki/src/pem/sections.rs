@@ -187,12 +187,14 @@ fn looks_like_boundary(text: &[u8]) -> bool {
     };
     let length = text.len();
     let is_at_an_end = dash(0) || [2, 3].iter().any(|last| dash(length.saturating_sub(*last)));
+    let is_after_dash = |place: usize| {
+        let before = text.get(..place).unwrap_or_default().trim_ascii_end().len();
+        [2, 3].iter().filter_map(|last| before.checked_sub(*last)).any(dash)
+    };
+    // What is before a word is examined only if there is a word: it may be a long row of spaces.
     let follows_dash = |word: &[u8]| {
-        text.windows(word.len()).enumerate().any(|(place, window)| {
-            let before = text.get(..place).unwrap_or_default().trim_ascii_end().len();
-            let is_after = [2, 3].iter().filter_map(|last| before.checked_sub(*last)).any(dash);
-            window.eq_ignore_ascii_case(word) && is_after
-        })
+        let mut windows = text.windows(word.len()).enumerate();
+        windows.any(|(place, part)| part.eq_ignore_ascii_case(word) && is_after_dash(place))
     };
     is_at_an_end && (follows_dash(b"BEGIN ") || follows_dash(b"END ")) || has_inner_boundary(text)
 }

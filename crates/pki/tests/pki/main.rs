@@ -11,6 +11,7 @@ mod pem_cases;
 mod algorithms;
 mod anchors;
 mod chain_end;
+mod constrained_names;
 mod describe;
 mod explanations;
 mod host_names;

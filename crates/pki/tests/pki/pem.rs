@@ -83,3 +83,19 @@ fn the_line_of_a_problem_is_known() {
     assert_eq!(problem(&format!("{section}----BEGIN X----\n")), Some((4, PemError::Malformed)));
     assert_eq!(problem(&section.repeat(2)[..40]), Some((1, PemError::NoEnd)));
 }
+
+/// The work for a line, and for the list of sections, grows with their length, not with its square.
+#[test]
+fn a_long_line_and_many_sections_are_read_in_time() {
+    let wide = format!("--{}x--\n", " ".repeat(1 << 20));
+    assert_eq!(load_certs_pem(wide.as_bytes()), Err(PemError::NothingFound));
+    let words = format!("--{}--\n", "BEGIN ".repeat(1 << 18));
+    assert_eq!(load_certs_pem(words.as_bytes()), Err(PemError::Malformed));
+    let boundaries = format!("x{}\n", "-----BEGIN CERTIFICATE-----".repeat(1 << 16));
+    assert_eq!(load_certs_pem(boundaries.as_bytes()), Err(PemError::Malformed));
+    let sections = labelled("CERTIFICATE", "AAAA").repeat(20_000);
+    let contents = PemContents::new(sections.as_bytes());
+    assert_eq!(contents.describe(PemUse::Certificates), "20000 CERTIFICATE");
+    let skipped = contents.describe(PemUse::PublicKeys);
+    assert!(skipped.ends_with("(line 7) and 19997 more"), "{skipped}");
+}

@@ -1,7 +1,7 @@
 //! URIs and e-mail addresses in the subjectAltName, as applications get them. RFC 5280 4.2.1.6
 
 use pki_types::CertificateDer;
-use rcgen::{CustomExtension, SanType, string::Ia5String};
+use rcgen::{BasicConstraints, CustomExtension, IsCa, KeyUsagePurpose, SanType, string::Ia5String};
 use tercel_pki::{RefusalReason, dns_names, email_names, spiffe_id, uri_names};
 
 use crate::support::{P256, der, key, leaf_params};
@@ -138,7 +138,7 @@ fn a_spiffe_id_is_the_only_uri_and_well_formed() {
         spiffe_id(&certificate(names)).unwrap()
     };
     let longest = format!("spiffe://{}/{}", "a".repeat(255), "b".repeat(2048 - 265));
-    for id in [SPIFFE_ID, "spiffe://example.org", "spiffe://1_a-b.c/A/..a/b.-_9", &longest] {
+    for id in [SPIFFE_ID, "spiffe://example.org/a", "spiffe://1_a-b.c/A/..a/b.-_9", &longest] {
         assert_eq!(with_uris(&[id]).as_deref(), Some(id));
     }
     let long_domain = format!("spiffe://{}/a", "a".repeat(256));
@@ -147,6 +147,7 @@ fn a_spiffe_id_is_the_only_uri_and_well_formed() {
         "SPIFFE://example.org/a",
         "spiffe:example.org/a",
         "spiffe:///a",
+        "spiffe://example.org",
         "spiffe://Example.org/a",
         "spiffe://example.org:80/a",
         "spiffe://user@example.org/a",
@@ -172,4 +173,24 @@ fn a_spiffe_id_is_the_only_uri_and_well_formed() {
     assert_eq!(spiffe_id(&named).unwrap().as_deref(), Some(SPIFFE_ID));
     let malformed = with_extension(names(&[(URI, b"spiffe://example.org/\x1b")]));
     assert_eq!(spiffe_id(&malformed), Err(RefusalReason::BadEncoding));
+}
+
+/// An authority's certificate has the ID of what it certifies, and authenticates nothing.
+/// X.509-SVID 3.2, 5.2
+#[test]
+fn an_authority_has_no_spiffe_id() {
+    let with = |is_ca, usages: &[KeyUsagePurpose]| {
+        let mut params = leaf_params(&[]);
+        params.subject_alt_names = vec![SanType::URI(text(SPIFFE_ID))];
+        (params.is_ca, params.key_usages) = (is_ca, usages.to_vec());
+        spiffe_id(params.self_signed(&key(P256)).unwrap().der()).unwrap().is_some()
+    };
+    let signature = KeyUsagePurpose::DigitalSignature;
+    assert!(with(IsCa::NoCa, &[]));
+    assert!(with(IsCa::ExplicitNoCa, &[signature]));
+    assert!(!with(IsCa::Ca(BasicConstraints::Unconstrained), &[signature]));
+    assert!(!with(IsCa::Ca(BasicConstraints::Unconstrained), &[]));
+    for other in [KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign] {
+        assert!(!with(IsCa::NoCa, &[signature, other]));
+    }
 }

@@ -96,33 +96,26 @@ fn is_equal(
 }
 
 /// A string in lower case, with single spaces. `None` if the value is no string. RFC 4518 2
+///
+/// A value of another type, such as a string in several parts, may be a string for others.
 fn prepared(value: Element<'_>) -> Result<Option<String>, Incomparable> {
-    if !STRINGS.contains(&value.tag) {
+    if NO_STRINGS.contains(&value.tag) {
         return Ok(None);
     }
-    let text = match value.tag {
-        NUMERIC_STRING | VISIBLE_STRING => std::str::from_utf8(value.content).ok().map(Into::into),
-        _ => string(value),
-    };
-    let text = text.ok_or(Incomparable)?.to_lowercase();
+    let text = string(value).ok_or(Incomparable)?.to_lowercase();
     Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-/// The types of strings. The last two are not for names, but a name with one of them must not
-/// escape an excluded subtree. RFC 5280 4.1.2.4
-const STRINGS: [u8; 8] = [
-    der::UTF8_STRING,
-    der::PRINTABLE_STRING,
-    der::TELETEX_STRING,
-    der::IA5_STRING,
-    der::UNIVERSAL_STRING,
-    der::BMP_STRING,
-    NUMERIC_STRING,
-    VISIBLE_STRING,
+/// The types of attributes that are no strings. RFC 5280 4.1.2.4
+const NO_STRINGS: [u8; 7] = [
+    der::BOOLEAN,
+    der::INTEGER,
+    der::BIT_STRING,
+    der::OBJECT_IDENTIFIER,
+    der::UTC_TIME,
+    der::GENERALIZED_TIME,
+    der::SEQUENCE,
 ];
-
-const NUMERIC_STRING: u8 = 0x12;
-const VISIBLE_STRING: u8 = 0x1a;
 
 const MOST_ATTRIBUTES: usize = 16;
 
@@ -215,6 +208,19 @@ mod tests {
         for tag in [0x12, 0x1a, der::PRINTABLE_STRING, der::IA5_STRING, der::TELETEX_STRING] {
             let other = name(&[set(&[(10, tag, "1 2")])]);
             assert_eq!(judge(DIRECTORY, &base, &other), WITHIN, "{tag}");
+        }
+        // Not in DER, or not for names: OpenSSL and Go read no certificate with the last four, and
+        // OpenSSL reads the first two as strings.
+        for (tag, text) in [
+            (0x2c, "\x0c\x031 2"),
+            (0x33, "\x13\x031 2"),
+            (4, "1 2"),
+            (0x15, "1 2"),
+            (0x1b, "1 2"),
+            (0x19, "1 2"),
+        ] {
+            let other = name(&[set(&[(10, tag, text)])]);
+            assert_eq!(judge(DIRECTORY, &base, &other), UNKNOWN, "{tag}");
         }
     }
 }

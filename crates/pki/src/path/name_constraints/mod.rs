@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use tercel_wire::is_dns_name;
 
 use super::budget::Budget;
-use crate::certificate::{PathCertificate, string};
+use crate::certificate::{PathCertificate, is_general_name, string};
 use crate::der::{self, Element, Malformed, Reader};
 use crate::reason::RefusalReason;
 use distinguished_names::{is_prefix, read_set};
@@ -123,6 +123,11 @@ impl<'a> NameConstraints<'a> {
                 _ => name.content,
             };
             self.check_name(name.tag, content, budget)?;
+            if name.tag == OTHER_NAME && self.has_form(EMAIL) {
+                if let Some(mailbox) = utf8_mailbox(name.content).map_err(bad)? {
+                    self.check_name(EMAIL, mailbox, budget)?;
+                }
+            }
         }
         Ok(())
     }
@@ -143,6 +148,11 @@ impl<'a> NameConstraints<'a> {
         };
         read().map_err(|Malformed| RefusalReason::BadEncoding)?;
         addresses.iter().try_for_each(|one| self.check_name(EMAIL, one.as_bytes(), budget))
+    }
+
+    /// Whether a DNS name is permitted or excluded.
+    pub(crate) fn has_dns_names(&self) -> bool {
+        self.has_form(DNS)
     }
 
     fn has_form(&self, tag: u8) -> bool {
@@ -219,9 +229,11 @@ impl<'n> Name<'n> {
             }
             EMAIL => {
                 let (local, host) = split_mailbox(content).ok_or(Incomparable)?;
-                // A quoted local part has several spellings. RFC 5321 4.1.2
-                let is_plain =
-                    |byte: &u8| byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte);
+                // A quoted local part has several spellings. RFC 5321 4.1.2, RFC 6531 3.3
+                let is_plain = |byte: &u8| match byte.is_ascii() {
+                    true => byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte),
+                    false => true,
+                };
                 if local.is_empty() || !local.iter().all(is_plain) || !is_dns_name(host) {
                     return Err(Incomparable);
                 }
@@ -244,7 +256,7 @@ fn read_subtrees(list: &[u8]) -> Result<Vec<Base<'_>>, Malformed> {
     while !subtrees.is_empty() {
         let mut subtree = Reader::new(subtrees.expect(der::SEQUENCE)?);
         let name = subtree.element()?;
-        if !GENERAL_NAMES.contains(&name.tag) {
+        if !is_general_name(name.tag) {
             return Err(Malformed);
         }
         // The minimum is 0, which DER does not encode, but OpenSSL and Go accept; there is no
@@ -392,6 +404,18 @@ fn eq(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
+/// The mailbox of a SmtpUTF8Mailbox; `None` if an otherName (its content) has another form.
+/// Constraints on rfc822Names apply to it. RFC 9598 3, 6
+fn utf8_mailbox(other_name: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    let mut fields = Reader::new(other_name);
+    if fields.expect(der::OBJECT_IDENTIFIER)? != SMTP_UTF8_MAILBOX {
+        return Ok(None);
+    }
+    let value = fields.expect(der::context_constructed(0))?;
+    fields.finish()?;
+    der::single(value, der::UTF8_STRING).map(Some)
+}
+
 /// The parts of a mailbox before and after its last `@`.
 fn split_mailbox(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = text.iter().rposition(|byte| *byte == b'@')?;
@@ -441,19 +465,16 @@ fn address_in(address: &[u8], mask: &[u8], name: &[u8], list: List) -> bool {
     is_in(name) || (list == List::Excluded && mapped.is_some_and(is_in))
 }
 
-/// The tags of GeneralName. RFC 5280 4.2.1.6
+/// The tags of GeneralName that are compared. RFC 5280 4.2.1.6
 const OTHER_NAME: u8 = der::context_constructed(0);
 const EMAIL: u8 = der::context(1);
 const DNS: u8 = der::context(2);
-const X400: u8 = der::context_constructed(3);
 const DIRECTORY: u8 = der::context_constructed(4);
-const EDI_PARTY: u8 = der::context_constructed(5);
 const URI: u8 = der::context(6);
 const ADDRESS: u8 = der::context(7);
-const REGISTERED: u8 = der::context(8);
 
-const GENERAL_NAMES: [u8; 9] =
-    [OTHER_NAME, EMAIL, DNS, X400, DIRECTORY, EDI_PARTY, URI, ADDRESS, REGISTERED];
+/// id-on-SmtpUTF8Mailbox, 1.3.6.1.5.5.7.8.9
+const SMTP_UTF8_MAILBOX: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 8, 9];
 
 /// id-emailAddress, 1.2.840.113549.1.9.1
 const EMAIL_ADDRESS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1];
@@ -591,7 +612,8 @@ mod tests {
     /// RFC 5280 4.2.1.10
     #[test]
     fn other_forms_are_refused_if_they_are_constrained() {
-        for tag in [OTHER_NAME, X400, EDI_PARTY, REGISTERED] {
+        // otherName, x400Address, ediPartyName, registeredID
+        for tag in [OTHER_NAME, 0xa3, 0xa5, 0x88] {
             assert_eq!(judge(tag, &[], &[]), UNKNOWN);
             let constraints = wrap(0xa0, &wrap(0x30, &wrap(tag, &[])));
             let constraints = NameConstraints::read(&constraints).unwrap();
