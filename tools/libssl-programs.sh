@@ -41,10 +41,13 @@ stop_all() {
 
 port() { tools/free-port.sh; }
 
-wait_for() { # PORT
-    local _
-    for _ in $(seq 100); do
-        (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return
+# Waits until a command succeeds, by default a connection to the port.
+wait_for() { # PORT [COMMAND...]
+    local port=$1 _
+    shift
+    [ $# -gt 0 ] || set -- bash -c "exec 3<>/dev/tcp/127.0.0.1/$port"
+    for _ in $(seq 300); do
+        "$@" 2>/dev/null && return
         sleep 0.1
     done
     return 1
@@ -223,7 +226,7 @@ try_postgres() {
     local bin=
     for bin in /usr/lib/postgresql/*/bin; do :; done
     is_wanted postgres "$bin/postgres" || return 0
-    is_wanted psql "$bin/psql" || return 0
+    is_wanted postgres "$bin/psql" || return 0
     local p user=() data=$work/postgres query
     p=$(port)
     mkdir "$data"
@@ -246,7 +249,8 @@ unix_socket_directories = '$data'
 END
     echo "hostssl all all 127.0.0.1/32 trust clientcert=verify-ca" >"$data/data/pg_hba.conf"
     start "${user[@]}" env LD_LIBRARY_PATH="$library" "$bin/postgres" -D "$data/data"
-    wait_for "$p"
+    # The port is open before the server answers queries.
+    wait_for "$p" "$bin/pg_isready" --quiet --host=127.0.0.1 --port="$p"
     chmod 600 "$work/client.key"
     local to="host=localhost port=$p user=postgres dbname=postgres sslmode=verify-full"
     local client="sslcert=$work/client.pem sslkey=$work/client.key"

@@ -38,6 +38,7 @@ packages=(
     "postgresql /usr/lib/postgresql/*/bin/postgres"
     "mariadb-server /usr/sbin/mariadbd"
     "mosquitto /usr/sbin/mosquitto"
+    "mosquitto-clients mosquitto_pub"
     "haproxy haproxy"
     "libssl-dev /usr/include/openssl/ssl.h"
     "socat socat"

@@ -9,7 +9,9 @@ use std::{env, fs};
 fn header() -> String {
     let root = root();
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
-    let builder = cbindgen::Builder::new().with_config(config).with_crate(&root);
+    // Otherwise dependencies of other systems would be downloaded.
+    let builder = cbindgen::Builder::new().with_config(config).with_only_target_dependencies(true);
+    let builder = builder.with_crate(&root);
     let mut text = Vec::new();
     builder.generate().unwrap().write(&mut text);
     String::from_utf8(text).unwrap()

@@ -25,13 +25,17 @@ pub(crate) enum KeyParts<Ed> {
 
 impl<Ed> KeyParts<Ed> {
     /// An RSA key under rsaEncryption.
-    pub(crate) fn rsa(key: RsaKey) -> Result<Self, CryptoError> {
-        Ok(Self::Rsa(of_allowed_size(key)?, KeyKind::Rsa, KeyKind::Rsa.algorithms()))
+    pub(crate) fn rsa(key: RsaKey, sizes: RsaSizes) -> Result<Self, CryptoError> {
+        Ok(Self::Rsa(sizes.check(key)?, KeyKind::Rsa, KeyKind::Rsa.algorithms()))
     }
 
     /// An RSA key under id-RSASSA-PSS, and the only hash that its parameters allow, if any.
-    pub(crate) fn rsa_pss(key: RsaKey, only: Option<HashAlgorithm>) -> Result<Self, CryptoError> {
-        Ok(Self::Rsa(of_allowed_size(key)?, KeyKind::RsaPss, pss_algorithms(only)))
+    pub(crate) fn rsa_pss(
+        key: RsaKey,
+        only: Option<HashAlgorithm>,
+        sizes: RsaSizes,
+    ) -> Result<Self, CryptoError> {
+        Ok(Self::Rsa(sizes.check(key)?, KeyKind::RsaPss, pss_algorithms(only)))
     }
 
     pub(crate) fn kind(&self) -> KeyKind {
@@ -60,15 +64,28 @@ impl<Ed> KeyParts<Ed> {
     }
 }
 
-/// RSA below 2048 bits is weak; above 8192 bits a peer could make each verification slow. The FIPS
-/// module approves no modulus with an odd number of bits.
-fn of_allowed_size(key: RsaKey) -> Result<RsaKey, CryptoError> {
-    let bits = key.bits();
-    let is_approved = !cfg!(feature = "fips") || bits % 2 == 0;
-    if (2048..=8192).contains(&bits) && is_approved {
-        Ok(key)
-    } else {
-        Err(CryptoError::InvalidKey)
+/// The sizes of RSA keys that are accepted.
+#[derive(Clone, Copy)]
+pub(crate) enum RsaSizes {
+    /// From 2048 bits: smaller keys are weak.
+    Strong,
+    /// From 1024 bits, for a peer that is not authenticated. As `Strong` with the FIPS module, which
+    /// does not approve these keys.
+    Legacy,
+}
+
+impl RsaSizes {
+    /// Above 8192 bits a peer could make each verification slow. The FIPS module approves no
+    /// modulus with an odd number of bits.
+    fn check(self, key: RsaKey) -> Result<RsaKey, CryptoError> {
+        const FIPS: bool = cfg!(feature = "fips");
+        let least = if matches!(self, Self::Legacy) && !FIPS { 1024 } else { 2048 };
+        let bits = key.bits();
+        if (least..=8192).contains(&bits) && (!FIPS || bits % 2 == 0) {
+            Ok(key)
+        } else {
+            Err(CryptoError::InvalidKey)
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::backend::pkey::{Contents, Pkey};
 use crate::backend::rsa::RsaKey;
 use crate::der::{ec_algorithm, spki_algorithm};
 use crate::error::CryptoError;
-use crate::key_parts::{KeyParts, to_be_signed};
+use crate::key_parts::{KeyParts, RsaSizes, to_be_signed};
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
 /// A parsed public key.
@@ -29,9 +29,25 @@ impl PublicKey {
     /// explicit parameters; [`CryptoError::InvalidKey`] for a malformed key or one of a refused
     /// size.
     pub fn from_spki(der: &[u8]) -> Result<Self, CryptoError> {
+        Self::parse(der, RsaSizes::Strong)
+    }
+
+    /// As [`from_spki`](Self::from_spki), and accepts RSA keys from 1024 bits, which an attacker
+    /// with much computing power can break. These keys suffice for peers that are not
+    /// authenticated, where the alternative is no encryption. With the feature `fips` they are
+    /// refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_spki`](Self::from_spki).
+    pub fn from_legacy_spki(der: &[u8]) -> Result<Self, CryptoError> {
+        Self::parse(der, RsaSizes::Legacy)
+    }
+
+    fn parse(der: &[u8], sizes: RsaSizes) -> Result<Self, CryptoError> {
         Ok(Self(match Pkey::from_spki(der)?.public_contents()? {
-            Contents::Rsa(key) => Parts::rsa(key)?,
-            Contents::RsaPss(key, only) => Parts::rsa_pss(key, only)?,
+            Contents::Rsa(key) => Parts::rsa(key, sizes)?,
+            Contents::RsaPss(key, only) => Parts::rsa_pss(key, only, sizes)?,
             // AWS-LC also reads explicit parameters, which are prohibited. RFC 5480 2.1.1
             Contents::Ec(key) if spki_algorithm(der) != Some(ec_algorithm(key.curve())) => {
                 return Err(CryptoError::Unsupported);
@@ -60,8 +76,10 @@ impl PublicKey {
             (KeyKind::Ed25519, None) => {
                 Parts::Ed25519(bits.try_into().map_err(|_| CryptoError::InvalidKey)?)
             }
-            (KeyKind::RsaPss, None) => Parts::rsa_pss(RsaKey::public_from_der(bits)?, None)?,
-            (_, None) => Parts::rsa(RsaKey::public_from_der(bits)?)?,
+            (KeyKind::RsaPss, None) => {
+                Parts::rsa_pss(RsaKey::public_from_der(bits)?, None, RsaSizes::Strong)?
+            }
+            (_, None) => Parts::rsa(RsaKey::public_from_der(bits)?, RsaSizes::Strong)?,
         }))
     }
 

@@ -13,7 +13,7 @@ use crate::backend::rsa::RsaKey;
 use crate::backend::secret::Secret;
 use crate::der;
 use crate::error::CryptoError;
-use crate::key_parts::{KeyParts, to_be_signed};
+use crate::key_parts::{KeyParts, RsaSizes, to_be_signed};
 use crate::signature::{KeyKind, Scheme, SignatureAlgorithm};
 
 /// A signer: a key in memory, a token, or a service.
@@ -161,13 +161,13 @@ impl SigningKey {
         let (parts, spki) = match contents {
             Contents::Rsa(key) => {
                 let spki = der::spki(der::RSA_ENCRYPTION, &key.public_der()?);
-                (Parts::rsa(key)?, spki)
+                (Parts::rsa(key, RsaSizes::Strong)?, spki)
             }
             Contents::RsaPss(key, only) => {
                 // The public key has the same algorithm, including parameters.
                 let algorithm = der::pkcs8_algorithm(der).ok_or(CryptoError::InvalidKey)?;
                 let spki = der::spki(algorithm, &key.public_der()?);
-                (Parts::rsa_pss(key, only)?, spki)
+                (Parts::rsa_pss(key, only, RsaSizes::Strong)?, spki)
             }
             Contents::Ec(key) => {
                 let mut point = vec![0; key.curve().point_len()];

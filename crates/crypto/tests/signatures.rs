@@ -148,6 +148,20 @@ fn weak_and_unknown_keys_are_refused() {
     assert!(refused >= 5);
 }
 
+/// Peers that are not authenticated may have RSA keys from 1024 bits, but no other weak key.
+#[test]
+fn a_legacy_key_has_1024_bits() {
+    for vector in keys().iter().filter(|vector| kind(vector).is_none()) {
+        let (name, spki) = (vector.text("name"), vector.bytes("spki"));
+        let key = PublicKey::from_legacy_spki(&spki);
+        if name == "RSA of 1024 bits" && !cfg!(feature = "fips") {
+            assert_eq!(key.unwrap().bits(), 1024);
+        } else {
+            assert!(key.is_err(), "{name}");
+        }
+    }
+}
+
 /// A key with explicit parameters, here exactly those of P-256, is refused, because a certificate
 /// must name the curve. RFC 5480 2.1.1
 #[test]

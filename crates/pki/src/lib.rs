@@ -70,9 +70,9 @@ pub use algorithms::CertificateAlgorithm;
 pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
     CertificateSummary, Usage, allows_usage, common_name, dns_names, email_names,
-    end_entity_public_key, has_malformed_validity, is_authority, issuer, not_after,
-    signature_algorithms, spiffe_id, subject_names, subject_public_key_info, tls_server_end_point,
-    uri_names,
+    end_entity_public_key, has_malformed_validity, is_authority, issuer,
+    legacy_end_entity_public_key, not_after, signature_algorithms, spiffe_id, subject_names,
+    subject_public_key_info, tls_server_end_point, uri_names,
 };
 pub use chain_end::{ChainEnd, NearestAnchor};
 pub use file_content::FileContent;

@@ -28,6 +28,13 @@ pub(crate) struct Server {
     pub(crate) client: [String; 4],
 }
 
+/// Sends a signal. Small systems have no program `kill`, and each shell has a command.
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, name: &str) {
+    let command = format!("kill {name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+}
+
 impl Server {
     /// Starts a server with these options. It uses the embedded authority unless the options
     /// contain `--cert`.
@@ -93,8 +100,7 @@ impl Server {
     /// Sends the signal with which a service manager ends the server.
     #[cfg(all(unix, feature = "http3"))]
     pub(crate) fn terminate(&self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        signal(&self.child, "-TERM");
     }
 
     /// Waits until the server has ended.

@@ -69,7 +69,9 @@ macro_rules! common_options {
         if let Some(groups) = &permitted.groups {
             builder = builder.groups(groups);
         }
-        builder = builder.signature_schemes(&permitted.schemes);
+        // libcrypto decides by the security level, and without verification each key is better
+        // than the clear text to which mail servers return.
+        builder = builder.signature_schemes(&permitted.schemes).legacy_peer_keys(true);
         if let Ok(fragment) = u16::try_from(settings.max_fragment) {
             builder = builder.max_fragment(fragment);
         }

@@ -12,7 +12,7 @@ mod summary;
 mod unsupported;
 
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
-use tercel_crypto::{CryptoError, Hash, PublicKey, SignatureAlgorithm};
+use tercel_crypto::{CryptoError, Hash, KeyKind, PublicKey, SignatureAlgorithm};
 
 use crate::algorithms::CertificateAlgorithm;
 use crate::der::{self, Malformed, Reader};
@@ -32,17 +32,30 @@ pub use summary::CertificateSummary;
 /// of an unsupported kind, and a key whose certificate does not allow it to sign
 /// ([`RefusalReason::KeyMayNotSign`]) are errors.
 pub fn end_entity_public_key(chain: &[CertificateDer<'_>]) -> Result<PublicKey, RefusalReason> {
-    let leaf = chain.first().ok_or(RefusalReason::EmptyChain)?;
-    let leaf = Certificate::parse_or_refuse(leaf)?;
+    let leaf = leaf_of(chain)?;
     // Every supported key exchange is signed, in both versions. RFC 9846 4.5.1, RFC 5246 7.4.2
     if !leaf.may_sign().map_err(bad_encoding)? {
         return Err(RefusalReason::KeyMayNotSign);
     }
-    PublicKey::from_spki(leaf.subject_public_key_info).map_err(|error| match error {
-        CryptoError::Unsupported => RefusalReason::UnsupportedKey,
-        _ if has_other_algorithm(leaf.subject_public_key_info) => RefusalReason::UnsupportedKey,
-        _ => RefusalReason::InvalidKey,
-    })
+    leaf.public_key(PublicKey::from_spki)
+}
+
+/// As [`end_entity_public_key`], and accepts old RSA keys: from 1024 bits, and those of a
+/// certificate whose keyUsage does not allow signatures, which was made for RSA key exchange.
+pub fn legacy_end_entity_public_key(
+    chain: &[CertificateDer<'_>],
+) -> Result<PublicKey, RefusalReason> {
+    let leaf = leaf_of(chain)?;
+    let key = leaf.public_key(PublicKey::from_legacy_spki)?;
+    if key.kind() == KeyKind::Rsa || leaf.may_sign().map_err(bad_encoding)? {
+        Ok(key)
+    } else {
+        Err(RefusalReason::KeyMayNotSign)
+    }
+}
+
+fn leaf_of<'a>(chain: &'a [CertificateDer<'_>]) -> Result<Certificate<'a>, RefusalReason> {
+    Certificate::parse_or_refuse(chain.first().ok_or(RefusalReason::EmptyChain)?)
 }
 
 /// The whole SubjectPublicKeyInfo of a certificate, as DER.
@@ -300,6 +313,18 @@ impl<'a> Certificate<'a> {
     /// RFC 5280 4.2.1.3
     pub(crate) fn may_sign(&self) -> Result<bool, Malformed> {
         self.allows_usage(0x80)
+    }
+
+    /// The key, read by one of the functions of [`PublicKey`].
+    fn public_key(
+        &self,
+        read: fn(&[u8]) -> Result<PublicKey, CryptoError>,
+    ) -> Result<PublicKey, RefusalReason> {
+        read(self.subject_public_key_info).map_err(|error| match error {
+            CryptoError::Unsupported => RefusalReason::UnsupportedKey,
+            _ if has_other_algorithm(self.subject_public_key_info) => RefusalReason::UnsupportedKey,
+            _ => RefusalReason::InvalidKey,
+        })
     }
 
     /// Whether the keyUsage extension is absent or has keyCertSign. RFC 5280 4.2.1.3

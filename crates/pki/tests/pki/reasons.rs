@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use pki_types::CertificateDer;
 use rcgen::{
-    BasicConstraints, CustomExtension, DnType, ExtendedKeyUsagePurpose, GeneralSubtree, IsCa,
-    KeyUsagePurpose, NameConstraints, PublicKeyData, SignatureAlgorithm, date_time_ymd,
+    BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose,
+    GeneralSubtree, IsCa, KeyUsagePurpose, NameConstraints, PublicKeyData, SignatureAlgorithm,
+    date_time_ymd,
 };
 use tercel_crypto::KeyKind;
 use tercel_pki::{
     ChainVerifier, NoTrustConfigured, RefusalReason, Roots, Trust, Usage, end_entity_public_key,
+    legacy_end_entity_public_key,
 };
 
 use crate::support::{
@@ -433,6 +435,28 @@ fn a_short_rsa_key_is_invalid() {
     let leaf = service().signed_by(&key(P256), &same_name.unwrap()).unwrap();
     let chain = [leaf.der().clone(), weak.der().clone()];
     assert_eq!(reason(verify(&pki.verifier(), &chain)), RefusalReason::InvalidKey);
+}
+
+/// Certificates that were made for RSA key exchange.
+#[test]
+fn legacy_keys_are_rsa_keys() {
+    let pki = Pki::new();
+    let legacy = |leaf_key: &dyn Fn(&CertificateParams) -> Vec<CertificateDer<'static>>, usage| {
+        let mut leaf = service();
+        leaf.key_usages = vec![usage];
+        legacy_end_entity_public_key(&leaf_key(&leaf)).map(|key| key.bits())
+    };
+    let (encipher, sign) = (KeyUsagePurpose::KeyEncipherment, KeyUsagePurpose::DigitalSignature);
+    let short = |leaf: &CertificateParams| pki.chain_for_key(leaf, &ShortRsa::new());
+    let rsa = key(&rcgen::PKCS_RSA_SHA256);
+    let long = |leaf: &CertificateParams| pki.chain_for_key(leaf, &rsa);
+    let curve = |leaf: &CertificateParams| pki.chain(leaf);
+    assert_eq!(legacy(&short, encipher), Ok(1024));
+    assert_eq!(legacy(&short, sign), Ok(1024));
+    assert_eq!(legacy(&long, encipher), Ok(2048));
+    assert_eq!(legacy(&curve, sign), Ok(256));
+    assert_eq!(legacy(&curve, encipher), Err(RefusalReason::KeyMayNotSign));
+    assert_eq!(legacy_end_entity_public_key(&[]).unwrap_err(), RefusalReason::EmptyChain);
 }
 
 /// RFC 9846 4.5.1 and RFC 5246 7.4.2: digitalSignature is required if keyUsage is present.

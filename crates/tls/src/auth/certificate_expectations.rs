@@ -26,6 +26,8 @@ pub(crate) struct CertificateExpectations<'c> {
     /// Whether signed certificate timestamps were requested.
     pub(crate) timestamps: bool,
     pub(crate) certificate_type: CertificateType,
+    /// Whether old RSA keys are accepted.
+    pub(crate) legacy_keys: bool,
     /// The offered signature schemes.
     pub(crate) schemes: &'c [SignatureScheme],
     /// The offered compression algorithms.
@@ -75,7 +77,7 @@ impl<'c> CertificateExpectations<'c> {
         let content = content_to_sign(self.side, transcript);
         let version = ProtocolVersion::TLS1_3;
         verify_signature(
-            || certificate.public_key(),
+            || certificate.public_key(self.legacy_keys),
             algorithm,
             version,
             self.schemes,
@@ -133,7 +135,7 @@ fn raw_public_key(
     }
     let certificate = PeerCertificate::raw_public_key(expectations.side, entry.cert_data);
     // A malformed key is refused before it is verified or stored.
-    certificate.public_key()?;
+    certificate.public_key(expectations.legacy_keys)?;
     Ok(Some(certificate))
 }
 

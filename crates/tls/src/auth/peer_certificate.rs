@@ -41,14 +41,19 @@ impl PeerCertificate {
         Self { raw_public_key: Some(key), ..Self::chain(side, Vec::new()) }
     }
 
-    /// Returns the public key for the handshake signature.
-    pub(crate) fn public_key(&self) -> Result<PublicKey, Error> {
+    /// Returns the public key for the handshake signature. `legacy`: whether old RSA keys are
+    /// accepted in certificates.
+    pub(crate) fn public_key(&self, legacy: bool) -> Result<PublicKey, Error> {
         match &self.raw_public_key {
             Some(key) => PublicKey::from_spki(key).map_err(|error| match error {
                 CryptoError::Unsupported => Error::Refused(RefusalReason::UnsupportedKey),
                 _ => PeerError::BadRawPublicKey.into(),
             }),
-            None => tercel_pki::end_entity_public_key(&self.chain).map_err(Error::Refused),
+            None => match legacy {
+                true => tercel_pki::legacy_end_entity_public_key(&self.chain),
+                false => tercel_pki::end_entity_public_key(&self.chain),
+            }
+            .map_err(Error::Refused),
         }
     }
 

@@ -34,6 +34,14 @@ macro_rules! common_setters {
             pub fn signature_schemes(schemes: &[SignatureScheme]) =>
                 config.common.signature_schemes = schemes.to_vec();
 
+            /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and those of
+            /// certificates whose keyUsage does not allow signatures. Default: off. This is for
+            /// programs that would otherwise not encrypt at all, such as mail servers without a
+            /// policy, and whose verifier accepts any peer: a
+            /// [`ChainPolicy`](crate::certificates::ChainPolicy) refuses short keys. The feature
+            /// `fips` refuses them, too.
+            pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;
+
             /// Sets whether peers may compress their certificates with the algorithms of
             /// `certificate_compression`. Default: off. Compression saves a few hundred bytes of a
             /// chain, and costs as much time as a key exchange.

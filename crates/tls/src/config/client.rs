@@ -65,7 +65,7 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// Computes the digest of all options that decide which servers the client trusts: the session
     /// context, the trusted roots, the requests for staples and timestamps, the pre-shared keys,
-    /// and the option `fips`. A session contains this digest, so that it is offered only by a
+    /// and the options `legacy_peer_keys` and `fips`. A session contains this digest, so that it is offered only by a
     /// configuration that trusts the same servers.
     ///
     /// The session context is added to these options and replaces none. If the verifier has no
@@ -96,6 +96,9 @@ impl ClientConfig {
         self.pre_shared_keys.iter().for_each(|key| hash.add(&key.fingerprint()));
         if self.common.fips {
             hash.add(b"fips");
+        }
+        if self.common.legacy_peer_keys {
+            hash.add(b"legacy peer keys");
         }
         Ok(hash.finish())
     }

@@ -46,6 +46,8 @@ pub(crate) struct Common {
     pub(crate) request_ocsp: bool,
     /// Whether signed certificate timestamps are requested with the peer's certificate.
     pub(crate) request_timestamps: bool,
+    /// Whether old RSA keys of peers are accepted.
+    pub(crate) legacy_peer_keys: bool,
     pub(crate) alpn: Protocols,
     pub(crate) record_size_limit: Option<u16>,
     pub(crate) max_fragment: u16,
@@ -107,6 +109,7 @@ impl Common {
             certificate_signature_schemes: None,
             request_ocsp: false,
             request_timestamps: false,
+            legacy_peer_keys: false,
             alpn: Protocols::default(),
             record_size_limit: None,
             max_fragment: 1 << 14,
@@ -307,6 +310,7 @@ impl Common {
             ocsp: self.request_ocsp,
             timestamps: self.request_timestamps,
             certificate_type,
+            legacy_keys: self.legacy_peer_keys,
             schemes: &self.signature_schemes,
             compression: self.offered_compression(),
         }

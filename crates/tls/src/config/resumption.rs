@@ -152,8 +152,8 @@ impl ServerResumption {
 /// Computes a server's context digest: of the session context, the requirements on client
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the verifier's fingerprint and whether
-/// staples and timestamps are requested. With the option `fips`, the digest differs from that of
-/// all configurations without it. A session that was created under one policy is not resumed under
+/// staples and timestamps are requested. With the options `legacy_peer_keys` and `fips`, the digest
+/// differs from that of all configurations without them. A session that was created under one policy is not resumed under
 /// another.
 pub(crate) fn context_digest(
     resumption: &ServerResumption,
@@ -174,6 +174,9 @@ pub(crate) fn context_digest(
     }
     if common.fips {
         add(b"fips");
+    }
+    if common.legacy_peer_keys {
+        add(b"legacy peer keys");
     }
     // All servers must judge the early data of a ticket by the same freshness window, so the window
     // is part of the context. A guard that has just started refuses early data for the time of its

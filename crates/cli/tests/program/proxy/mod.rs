@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::{
-    Folder, Leaf, Outcome, connect, openssl_resumes, run, tercel, unused_address,
+    Folder, Leaf, Outcome, connect, openssl_resumes, run, signal, tercel, unused_address,
 };
 
 /// A time limit that is longer than any test takes, even on a busy machine.
@@ -75,8 +75,7 @@ impl Proxy {
     }
 
     fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     /// Waits until the terminator ends, and returns the exit status.

@@ -11,6 +11,7 @@ use tercel_wire::{
 
 use crate::auth::certificate_verify::verify_signature;
 use crate::auth::credential::Credential;
+use crate::config::common::Common;
 use crate::error::Error;
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::runtime::flow::Flow;
@@ -73,17 +74,17 @@ pub(super) async fn receive_verify(
     flow: &mut Flow,
     transcript: &mut Transcript,
     client: &PeerCertificate,
-    offered: &[SignatureScheme],
+    common: &Common,
 ) -> Result<SignatureScheme, Error> {
     let message = flow.read_expected(HandshakeType::CERTIFICATE_VERIFY).await?;
     let verify = CertificateVerify::parse(message.body())?;
     let content = transcript.take_messages();
     let version = ProtocolVersion::TLS1_2;
     verify_signature(
-        || client.public_key(),
+        || client.public_key(common.legacy_peer_keys),
         verify.algorithm,
         version,
-        offered,
+        &common.signature_schemes,
         &content,
         verify.signature,
     )?;

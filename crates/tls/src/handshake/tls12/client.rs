@@ -211,7 +211,7 @@ impl Client {
         let mut server =
             certificate_messages::parse_certificate(&message, Side::Server, certificate_type)?
                 .ok_or(PeerError::EmptyCertificate)?;
-        let key = server.public_key()?;
+        let key = server.public_key(config.common.legacy_peer_keys)?;
         if suite.authentication != Some(key_exchange::authentication_of(key.kind())) {
             return Err(PeerError::WrongCertificateType.into());
         }

@@ -407,9 +407,8 @@ impl AwaitingClient {
         client: PeerCertificate,
     ) -> Result<(), Error> {
         let Self { transcript, info, .. } = self;
-        let offered = &config.common.signature_schemes;
         let scheme =
-            certificate_messages::receive_verify(flow, transcript, &client, offered).await?;
+            certificate_messages::receive_verify(flow, transcript, &client, &config.common).await?;
         info.peer_signature_scheme = Some(scheme);
         let verifier = config.client_verifier.as_ref().ok_or(InternalError::NoCredential)?;
         let now = config.common.clock.now();
