@@ -229,8 +229,9 @@ pub mod session {
 pub mod questions {
     pub use crate::handshake::question::{
         AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, ClaimSessionQuestion,
-        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion, Question,
-        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
+        OpenTicketQuestion, Question, SealTicketQuestion, SelectCredentialQuestion, SignQuestion,
+        VerifyPeerQuestion,
     };
 }
 

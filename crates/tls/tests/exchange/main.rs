@@ -88,6 +88,7 @@ mod staples;
 mod stream_connect_accept;
 mod streams;
 mod thread_safety;
+mod ticket_questions;
 mod traffic_keys;
 mod trust_pairs;
 mod unauthenticated_records;
