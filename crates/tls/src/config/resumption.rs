@@ -291,6 +291,8 @@ pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     /// Whether the application is asked for sessions, which are not taken from the store.
     pub(crate) ask_for_session: bool,
+    /// Whether new sessions are returned to the caller, and not stored.
+    pub(crate) return_new_sessions: bool,
     /// Whether TLS 1.2 uses tickets.
     pub(crate) tickets_tls12: bool,
     pub(crate) early_data: bool,
@@ -311,6 +313,7 @@ impl ClientResumption {
         Self {
             store: None,
             ask_for_session: false,
+            return_new_sessions: false,
             tickets_tls12: true,
             early_data: false,
             verify_resumed: false,

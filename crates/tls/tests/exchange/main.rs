@@ -72,6 +72,7 @@ mod replay;
 mod resumption;
 mod resumption_after_config_changes;
 mod retry_cost;
+mod returned_sessions;
 mod rotation;
 #[cfg(debug_assertions)]
 mod saved;

@@ -427,6 +427,7 @@ fn client_session_entries() -> Vec<Entry<ClientConfigBuilder>> {
             b.session_store(Arc::new(ClientMemoryStore::default()))
         }),
         client_option("ask_for_session", false, same, |b| b.ask_for_session(true)),
+        client_option("return_new_sessions", false, same, |b| b.return_new_sessions(true)),
         client_option("without_resumption", true, same, ClientConfigBuilder::without_resumption),
         client_option("tickets_tls12", true, same, |b| b.tickets_tls12(false)).versions(TLS12),
         client_option("early_data", false, same, |b| b.early_data(true)),

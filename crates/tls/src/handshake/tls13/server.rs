@@ -577,7 +577,7 @@ impl AwaitingFinished {
             exporter: self.exporter,
             early_exporter: self.early_exporter,
             tolerate_truncation: config.common.tolerate_truncation,
-            tickets: None,
+            sessions: None,
             answering: None,
             requesting,
         })?;

@@ -279,3 +279,23 @@ fn an_application_seals_and_opens_tickets_over_quic() {
     }
     assert_eq!(asked, ["SealTicket", "SealTicket", "OpenTicket", "SealTicket"]);
 }
+
+#[test]
+fn new_sessions_can_be_returned_over_quic() {
+    let store = Arc::new(ClientMemoryStore::default());
+    let client = client().session_store(store.clone()).return_new_sessions(true).build().unwrap();
+    let server = server().build().unwrap();
+    for resumed in [false, true] {
+        let mut ends = Pair::new(&client, &server).connect();
+        let connection = ends.client.connection();
+        assert_eq!(connection.info.resumed, resumed);
+        // Sessions that were received remain when no more are wanted.
+        connection.incoming.ignore_tickets();
+        let new = connection.incoming.take_new_sessions();
+        assert_eq!(new.len(), if resumed { 1 } else { 2 });
+        assert!(connection.incoming.take_new_sessions().is_empty());
+        for each in new {
+            store.put_session(&each.key, each.session, each.expires);
+        }
+    }
+}
