@@ -5,12 +5,10 @@ use core::ffi::c_long;
 use core::sync::atomic::AtomicI64;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
-use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tercel::pki_types::UnixTime;
 use tercel::session::{SharedTickets, TicketKey, TicketKeySet, TicketSealer};
-use tercel::wire::ProtocolVersion;
 use zeroize::Zeroizing;
 
 use crate::errors::{self, reasons};
@@ -28,14 +26,13 @@ const DEFAULT_SIZE: i64 = 20480;
 pub(crate) struct ContextTickets {
     /// Drawn with the context, so that processes that are forked later share them.
     keys: Mutex<Zeroizing<[u8; KEYS]>>,
-    /// A sealer for each lifetime. Configurations keep them, so they are given new keys.
-    sealers: Mutex<Vec<(Duration, Arc<SealedWithResult>)>>,
+    /// Seals and opens tickets under these keys.
+    sealer: SharedTickets,
     cache: Arc<ContextStore>,
 }
 
-/// The most lifetimes for which a context has a sealer. Others have one of their own, which does
-/// not get new keys.
-const MOST_LIFETIMES: usize = 64;
+/// The longest lifetime of a ticket. A session has its own, which is at most as long.
+const LONGEST_LIFETIME: Duration = Duration::from_secs(604_800);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -46,7 +43,8 @@ impl ContextTickets {
     pub(crate) fn new() -> Option<Self> {
         let mut keys = Zeroizing::new([0; KEYS]);
         fill_random(&mut keys[..])?;
-        Some(Self { keys: Mutex::new(keys), sealers: Mutex::default(), cache: Arc::default() })
+        let sealer = SharedTickets::new(&key_set(&keys)?, LONGEST_LIFETIME);
+        Some(Self { keys: Mutex::new(keys), sealer, cache: Arc::default() })
     }
 
     /// The cache, for sessions without a ticket.
@@ -54,20 +52,14 @@ impl ContextTickets {
         &self.cache
     }
 
-    /// The sealer for sessions with this lifetime. `None` if the keys cannot be used.
-    pub(crate) fn sealer(&self, lifetime: Duration) -> Option<Arc<dyn TicketSealer>> {
-        // The keys are locked until the sealer is known, so that it is not left with old ones.
-        let keys = locked(&self.keys);
-        let mut sealers = locked(&self.sealers);
-        if let Some((_, sealer)) = sealers.iter().find(|(known, _)| *known == lifetime) {
-            return Some(Arc::clone(sealer) as Arc<_>);
-        }
-        let tickets = SharedTickets::new(&key_set(&keys)?, lifetime);
-        let sealer = Arc::new(SealedWithResult(tickets));
-        if sealers.len() < MOST_LIFETIMES {
-            sealers.push((lifetime, Arc::clone(&sealer)));
-        }
-        Some(sealer)
+    /// Seals the content of a ticket.
+    pub(crate) fn seal(&self, content: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.sealer.seal(content, now)
+    }
+
+    /// Opens a ticket. Returns its content.
+    pub(crate) fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
+        self.sealer.open(ticket, now)
     }
 
     /// Copies the keys to the program, or returns their length for NULL.
@@ -106,7 +98,7 @@ impl ContextTickets {
         let mut current = locked(&self.keys);
         let Some(set) = key_set(&keys) else { return 0 };
         *current = keys;
-        locked(&self.sealers).iter().for_each(|(_, sealer)| sealer.0.set_keys(&set));
+        self.sealer.set_keys(&set);
         1
     }
 }
@@ -119,85 +111,26 @@ fn key_set(keys: &[u8; KEYS]) -> Option<TicketKeySet> {
     TicketKeySet::new(key, None, None).ok()
 }
 
-/// The results of verification in one step of a connection.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Results {
-    /// The result of the peer's verification. It enters the sessions that are made.
-    pub(crate) own: i64,
-    /// The result in a session that was found.
-    pub(crate) found: Option<i64>,
-}
-
-thread_local! {
-    /// The results of the step that this thread runs.
-    static RESULTS: Cell<Results> = const { Cell::new(Results { own: 0, found: None }) };
-}
-
-/// Sets the results of the step that begins or continues, and returns those of the step before.
-pub(crate) fn exchange_results(results: Results) -> Results {
-    RESULTS.replace(results)
-}
-
-/// Notes the result of verification in a session that was found. New tickets for it contain the
-/// result, too.
-pub(crate) fn set_found(result: i64) {
-    RESULTS.set(Results { own: result, found: Some(result) });
-}
-
-/// What tickets and caches ask the connection whose step the thread runs.
-#[derive(Clone, Copy)]
-pub(crate) struct Questions {
-    /// The negotiated version.
-    pub(crate) version: fn() -> Option<ProtocolVersion>,
-    /// What the program has added to the session that is issued now.
-    pub(crate) added: fn() -> Added,
-    /// Whether a session may be issued now: in a ticket, or in a cache.
-    pub(crate) may_issue: fn(bool) -> bool,
-    /// Whether a session may be resumed that was found, with what the program has added to it.
-    pub(crate) may_use: fn(Added) -> bool,
-    /// Whether a ticket may be used. `None` as the version: it could not be opened.
-    pub(crate) may_use_ticket: fn(&[u8], Option<u16>) -> bool,
-    /// Whether the program wants the ticket that was used to be replaced.
-    pub(crate) renews_ticket: fn() -> bool,
-    /// Notes that this session was sealed in a ticket.
-    pub(crate) issued: fn(&[u8]),
-}
-
-/// The answers of connections, which are above this module.
-static QUESTIONS: OnceLock<Questions> = OnceLock::new();
-
-/// The answers while there is no connection.
-const WITHOUT_CONNECTION: Questions = Questions {
-    version: || None,
-    added: Added::default,
-    may_issue: |_| true,
-    may_use: |_| true,
-    may_use_ticket: |_, _| true,
-    renews_ticket: || false,
-    issued: |_| (),
-};
-
-/// Sets the functions of connections.
-pub(crate) fn set_questions(questions: Questions) {
-    let _ = QUESTIONS.set(questions);
-}
-
-fn questions() -> Questions {
-    QUESTIONS.get().copied().unwrap_or(WITHOUT_CONNECTION)
-}
-
-/// A session after what the program knows of it: the result of the verification, the version, and
-/// what the program has added.
+/// The content of a ticket: a session after what the application knows of it.
 ///
 /// ```text
 /// result 8 | version 2 | limited 1 | time 8 | timeout 8 | length 4 | data | session
 /// ```
-pub(crate) fn with_result(session: &[u8]) -> Zeroizing<Vec<u8>> {
-    let version = (questions().version)().map_or(0, |version| version.0);
-    content(session, RESULTS.get().own, version, &(questions().added)())
+pub(crate) struct Content {
+    /// The result of the client's verification.
+    pub(crate) result: i64,
+    pub(crate) version: u16,
+    pub(crate) added: Added,
+    pub(crate) session: Zeroizing<Vec<u8>>,
 }
 
-fn content(session: &[u8], result: i64, version: u16, added: &Added) -> Zeroizing<Vec<u8>> {
+/// Writes the content of a ticket with this session.
+pub(crate) fn write_content(
+    session: &[u8],
+    result: i64,
+    version: u16,
+    added: &Added,
+) -> Zeroizing<Vec<u8>> {
     let (time, timeout) = added.limit.unwrap_or_default();
     let length = session.len().saturating_add(added.data.len()).saturating_add(31);
     let mut content = Zeroizing::new(Vec::with_capacity(length));
@@ -213,70 +146,26 @@ fn content(session: &[u8], result: i64, version: u16, added: &Added) -> Zeroizin
     content
 }
 
-/// A session that was found, and its version.
-struct Found {
-    session: Vec<u8>,
-    version: u16,
-}
-
-/// Takes what the program knows from the beginning of a session. `None` if the session may not be
-/// resumed any more.
-fn without_result(content: Vec<u8>) -> Option<Found> {
-    let content = Zeroizing::new(content);
-    let (result, rest) = content.split_first_chunk()?;
-    let (version, rest) = rest.split_first_chunk()?;
-    let (is_limited, rest) = rest.split_first()?;
-    let (time, rest) = rest.split_first_chunk()?;
-    let (timeout, rest) = rest.split_first_chunk()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-    let (data, session) = rest.split_at_checked(length)?;
-    let limit = (i64::from_be_bytes(*time), i64::from_be_bytes(*timeout));
-    let limit = (*is_limited != 0).then_some(limit);
-    if !(questions().may_use)(Added { limit, data: data.to_vec() }) {
-        return None;
-    }
-    set_found(i64::from_be_bytes(*result));
-    Some(Found { session: session.to_vec(), version: u16::from_be_bytes(*version) })
-}
-
-/// Takes the session from the content of a ticket, if the program lets it be used. `None` as the
-/// content: the ticket could not be opened.
-pub(crate) fn from_ticket(ticket: &[u8], content: Option<Vec<u8>>) -> Option<Vec<u8>> {
-    let found = content.and_then(without_result);
-    let version = found.as_ref().map(|found| found.version);
-    let is_used = (questions().may_use_ticket)(ticket, version);
-    found.filter(|_| is_used).map(|found| found.session)
-}
-
-/// Whether the program wants the ticket that was used to be replaced.
-pub(crate) fn renews_ticket() -> bool {
-    (questions().renews_ticket)()
-}
-
-/// Tickets that contain the result of the verification.
-struct SealedWithResult(SharedTickets);
-
-impl TicketSealer for SealedWithResult {
-    fn seal(&self, session: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        if !(questions().may_issue)(true) {
-            return None;
-        }
-        let ticket = self.0.seal(&with_result(session), now)?;
-        (questions().issued)(session);
-        Some(ticket)
-    }
-
-    fn open(&self, ticket: &[u8], now: UnixTime) -> Option<Vec<u8>> {
-        from_ticket(ticket, self.0.open(ticket, now))
-    }
-
-    fn needs_renewal(&self, _: &[u8], _: UnixTime) -> bool {
-        renews_ticket()
-    }
-
-    fn lifetime(&self) -> Duration {
-        self.0.lifetime()
+impl Content {
+    /// Reads the content of a ticket.
+    pub(crate) fn read(content: Vec<u8>) -> Option<Self> {
+        let content = Zeroizing::new(content);
+        let (result, rest) = content.split_first_chunk()?;
+        let (version, rest) = rest.split_first_chunk()?;
+        let (is_limited, rest) = rest.split_first()?;
+        let (time, rest) = rest.split_first_chunk()?;
+        let (timeout, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let (data, session) = rest.split_at_checked(length)?;
+        let limit = (i64::from_be_bytes(*time), i64::from_be_bytes(*timeout));
+        let limit = (*is_limited != 0).then_some(limit);
+        Some(Self {
+            result: i64::from_be_bytes(*result),
+            version: u16::from_be_bytes(*version),
+            added: Added { limit, data: data.to_vec() },
+            session: Zeroizing::new(session.to_vec()),
+        })
     }
 }
 
@@ -354,22 +243,29 @@ mod tests {
     use crate::session::Fields;
 
     #[test]
-    fn tickets_keep_the_result_of_verification() {
-        let tickets = ContextTickets::new().unwrap();
-        let sealer = tickets.sealer(Duration::from_secs(300)).unwrap();
-        exchange_results(Results { own: 18, found: None });
-        let ticket = sealer.seal(b"session", UnixTime::now()).unwrap();
-        exchange_results(Results::default());
-        assert_eq!(sealer.open(&ticket, UnixTime::now()).unwrap(), b"session");
-        assert_eq!(exchange_results(Results::default()).found, Some(18));
-        let other = ContextTickets::new().unwrap().sealer(Duration::from_secs(300)).unwrap();
-        assert_eq!(other.open(&ticket, UnixTime::now()), None);
+    fn a_ticket_keeps_what_the_application_knows() {
+        for (limit, data) in [(None, vec![]), (Some((7, -1)), b"data".to_vec())] {
+            let added = Added { limit, data: data.clone() };
+            let bytes = write_content(b"session", 18, 0x0304, &added);
+            let read = Content::read(bytes.to_vec()).unwrap();
+            assert_eq!(
+                (read.result, read.version, &read.session[..]),
+                (18, 0x0304, &b"session"[..])
+            );
+            assert_eq!((read.added.limit, read.added.data), (limit, data));
+            // A ticket with another content is not opened: this is for callbacks' ciphers.
+            for length in 0..bytes.len() - b"session".len() {
+                assert!(Content::read(bytes[..length].to_vec()).is_none(), "{length}");
+            }
+        }
     }
 
     #[test]
     fn contexts_with_the_same_keys_open_each_others_tickets() {
         let [one, other] = [(); 2].map(|()| ContextTickets::new().unwrap());
-        let mut keys = [0_u8; KEYS];
+        let (mut keys, now) = ([0_u8; KEYS], UnixTime::now());
+        let ticket = one.seal(b"x", now).unwrap();
+        assert_eq!(other.open(&ticket, now), None);
         // SAFETY: the buffer has the length that is passed.
         unsafe {
             assert_eq!(one.get_keys(core::ptr::null_mut(), 0), 80);
@@ -377,24 +273,10 @@ mod tests {
             assert_eq!(other.set_keys(keys.as_ptr(), 79), 0);
             assert_eq!(other.set_keys(keys.as_ptr(), 80), 1);
         }
-        let lifetime = Duration::from_secs(60);
-        let ticket = one.sealer(lifetime).unwrap().seal(b"x", UnixTime::now()).unwrap();
-        assert!(other.sealer(lifetime).unwrap().open(&ticket, UnixTime::now()).is_some());
-    }
-
-    /// Configurations that were made before keep their sealer.
-    #[test]
-    fn a_sealer_gets_new_keys() {
-        let tickets = ContextTickets::new().unwrap();
-        let sealer = tickets.sealer(Duration::from_secs(60)).unwrap();
-        let old = sealer.seal(b"x", UnixTime::now()).unwrap();
+        assert_eq!(other.open(&ticket, now).unwrap(), b"x");
         // SAFETY: the buffer has the length that is passed.
-        unsafe { assert_eq!(tickets.set_keys([7_u8; KEYS].as_ptr(), 80), 1) };
-        assert!(sealer.open(&old, UnixTime::now()).is_none());
-        let new = sealer.seal(b"x", UnixTime::now()).unwrap();
-        assert!(
-            tickets.sealer(Duration::from_secs(9)).unwrap().open(&new, UnixTime::now()).is_some()
-        );
+        unsafe { assert_eq!(one.set_keys([7_u8; KEYS].as_ptr(), 80), 1) };
+        assert!(one.open(&ticket, now).is_none());
     }
 
     #[test]

@@ -295,6 +295,8 @@ fn configurations_that_quinn_cannot_use_are_refused() {
     assert_eq!(of_server(plain().choose_config(Policy::Ask)), asks("choose_config"));
     assert_eq!(of_server(plain().find_pre_shared_key(Policy::Ask)), asks("find_pre_shared_key"));
     assert_eq!(of_server(plain().session_store(Policy::Ask)), asks("session_store"));
+    let minute = Duration::from_secs(60);
+    assert_eq!(of_server(plain().ask_for_tickets(minute)), asks("ask_for_tickets"));
     assert_eq!(of_server(plain().early_data(1, Policy::Ask)), asks("early_data"));
     let demand = tercel_quinn::tercel::server::ClientAuth::Optional;
     assert_eq!(of_server(plain().client_verifier(demand, Policy::Ask)), asks("client_verifier"));

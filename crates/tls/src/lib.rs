@@ -217,6 +217,7 @@ pub mod session {
     pub use crate::resumption::server_memory_store::ServerMemoryStore;
     pub use crate::resumption::session::client_session::ClientSession;
     pub use crate::resumption::session::client_store::{ClientSessionKey, ClientSessionStore};
+    pub use crate::resumption::session::new_client_session::NewClientSession;
     pub use crate::resumption::session::server_session::ServerSession;
     pub use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
     pub use crate::resumption::tickets::TicketSealer;
@@ -229,8 +230,9 @@ pub mod session {
 pub mod questions {
     pub use crate::handshake::question::{
         AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, ClaimSessionQuestion,
-        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion, Question,
-        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
+        OpenTicketQuestion, Question, SealTicketQuestion, SelectCredentialQuestion, SignQuestion,
+        VerifyPeerQuestion,
     };
 }
 

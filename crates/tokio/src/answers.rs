@@ -11,7 +11,8 @@ use tercel::{
     questions::{
         AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
         FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
-        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+        OpenTicketQuestion, SealTicketQuestion, SelectCredentialQuestion, SignQuestion,
+        VerifyPeerQuestion,
     },
     session::{ClientSession, NewSession},
 };
@@ -32,6 +33,7 @@ macro_rules! answers {
         #[derive(Clone, Default)]
         pub struct Answers {
             $($name: Option<AnswerFn<$Question, $Answer>>,)*
+            open_ticket: Option<AnswerFn<OpenTicketQuestion, Answer>>,
             select_credential: Option<AnswerFn<SelectCredentialQuestion, Answer>>,
             store_session: Option<AnswerFn<NewSession, ()>>,
         }
@@ -62,6 +64,9 @@ macro_rules! answers {
                         let answer = required(&self.$name, stringify!($Variant))?;
                         Ok($Question::answer_from(answer(question).await))
                     })*
+                    Question::OpenTicket(question) => {
+                        Ok(required(&self.open_ticket, "OpenTicket")?(question).await)
+                    }
                     Question::SelectCredential(question) => {
                         Ok(required(&self.select_credential, "SelectCredential")?(question).await)
                     }
@@ -91,6 +96,9 @@ answers! {
         /// its client has proved that it has the session's key. If several connections claim one
         /// session, only one may get `true`. Without the function, such sessions are not resumed.
         claim_session: ClaimSession(ClaimSessionQuestion) => bool,
+        /// Sets the function that seals a session in a ticket, or returns `None` if no ticket can
+        /// be made.
+        seal_ticket: SealTicket(SealTicketQuestion) => Option<Vec<u8>>,
         /// Sets the function that finds the pre-shared key for one of the identities that the
         /// client offers. It returns `None` if no identity is known.
         find_pre_shared_key: FindPreSharedKey(FindPreSharedKeyQuestion) => Option<Arc<PreSharedKey>>,
@@ -112,6 +120,32 @@ impl Answers {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets the function that opens a client's ticket. It answers with
+    /// [`answer`](OpenTicketQuestion::answer), or with
+    /// [`answer_and_renew`](OpenTicketQuestion::answer_and_renew) if the ticket is to be replaced.
+    ///
+    /// ```
+    /// use tercel_tokio::Answers;
+    /// # async fn open_in_module(_: &[u8]) -> Option<Vec<u8>> { None }
+    /// # async fn seal_in_module(_: &[u8]) -> Option<Vec<u8>> { None }
+    /// let answers = Answers::new()
+    ///     .seal_ticket(|question| async move { seal_in_module(question.session()).await })
+    ///     .open_ticket(|question| async move {
+    ///         question.answer(open_in_module(question.ticket()).await)
+    ///     });
+    /// ```
+    #[must_use]
+    pub fn open_ticket<F>(
+        mut self,
+        answer: impl Fn(OpenTicketQuestion) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.open_ticket = Some(boxed(answer));
+        self
     }
 
     /// Sets the function that selects the credential. It answers with

@@ -13,9 +13,9 @@ use tercel::{ClientConfig, Credential, Padding, Policy, ServerConfig};
 use super::Ssl;
 use super::hello::Hello;
 use super::security::Permitted;
-use super::server_sessions::{Cache, ProgramTickets};
+use super::server_sessions::Cache;
 use super::state::Side;
-use super::tap::{TapKeyLog, TapStore};
+use super::tap::{NoStore, TapKeyLog};
 use crate::ciphers::suite;
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
@@ -348,7 +348,6 @@ impl Ssl {
         lifetime: Duration,
     ) -> Option<ServerConfigBuilder> {
         let context = &self.session_context;
-        let callbacks = context.settings().callbacks;
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
         let cache = || Arc::new(Cache(Arc::clone(context.tickets.cache())));
         // A session that allows early data is resumed once, which only the cache ensures.
@@ -359,14 +358,7 @@ impl Ssl {
                 false => builder.without_tickets().without_session_ids(),
             });
         }
-        let (older, newer) = (callbacks.ticket_key, callbacks.ticket_key_evp);
-        let sealer = if newer.or(older).is_some() {
-            let function = newer.or(older);
-            Arc::new(ProgramTickets { function, newer: newer.is_some(), lifetime })
-        } else {
-            context.tickets.sealer(lifetime)?
-        };
-        let builder = builder.tickets(sealer);
+        let builder = builder.ask_for_tickets(lifetime);
         Some(if stores { builder.session_ids(cache()) } else { builder.without_session_ids() })
     }
 }
@@ -392,8 +384,9 @@ fn client(
 ) -> Option<Arc<ClientConfig>> {
     let mut builder = common_options!(ClientConfig::builder(), settings, permitted, log)
         .verifier(Policy::Ask)
-        .session_store(Arc::new(TapStore))
+        .session_store(Arc::new(NoStore))
         .ask_for_session(true)
+        .return_new_sessions(true)
         .tickets_tls12(permitted.tickets && !settings.has(o::NO_TICKET))
         .resume_after_certificate(true)
         .early_data(early)

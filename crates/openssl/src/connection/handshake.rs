@@ -198,8 +198,8 @@ impl Ssl {
         let mut received = self.received.take();
         let mut unsent = self.unsent.take();
         let is_foreign = super::pump::is_foreign(&received) && !self.has_received_hello();
-        // The handshake is taken out, because the program's ticket keys and cache may be asked.
-        let (step, tapped) = match self.stage.replace(Stage::Stepping) {
+        // The handshake is taken out, because the program's cache may be asked.
+        let (mut step, tapped) = match self.stage.replace(Stage::Stepping) {
             Stage::Handshake(mut handshake) => {
                 let (step, tapped) =
                     self.step(|| handshake.advance(&mut received, unsent.buffer()));
@@ -214,10 +214,10 @@ impl Ssl {
         self.received.replace(received);
         self.unsent.replace(unsent);
         if let Some(tapped) = tapped {
-            if let Some(found) = tapped.found_result {
-                self.found_result.set(Some(found));
-            }
             self.deliver(tapped);
+        }
+        if let Some(Ok(Next::Connected(connection))) = &mut step {
+            self.receive_sessions(connection.receiver.take_new_sessions());
         }
         if self.resumption.take_failure() {
             self.callback_failed(step);

@@ -23,6 +23,7 @@ pub(crate) mod server_sessions;
 pub(crate) mod state;
 pub(crate) mod steps;
 pub(crate) mod tap;
+pub(crate) mod tickets;
 pub(crate) mod verification;
 pub(crate) mod writing;
 
@@ -44,7 +45,6 @@ use crate::objects::store::Parameters;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::sys::crypto::EX_INDEX_SSL;
-use crate::tickets;
 use state::{Side, Stage, Want};
 use writing::Unsent;
 
@@ -144,7 +144,6 @@ impl Object for Ssl {
 
 impl Ssl {
     pub(crate) fn new(context: &Arc<Context>) -> Option<Arc<Self>> {
-        tickets::set_questions(resumption::QUESTIONS);
         let change = context.last_change();
         let settings = context.settings();
         // One thread at a time uses the object, but a program may pass it to another thread, so the

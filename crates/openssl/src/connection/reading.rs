@@ -185,6 +185,8 @@ impl Ssl {
         self.received.replace(received);
         // Messages of the protocol may have come with the record: new sessions, key updates.
         self.deliver(tapped);
+        let sessions = self.with_connection(|connection| connection.receiver.take_new_sessions());
+        self.receive_sessions(sessions.unwrap_or_default());
         self.send_control();
         match next.unwrap_or(Next::Closed) {
             Next::More if is_consumed => Next::Message,

@@ -1,8 +1,9 @@
 //! Where a program decides which sessions of a server are issued and resumed: its data in tickets,
 //! its functions for them, and the session that it sees in a resumed handshake.
 //!
-//! The functions are called inside of a step, as those of [`super::server_sessions`]. What they
-//! refuse is not issued or not resumed; a failure ends the connection after the step.
+//! The functions are called between two steps, or for the cache of [`super::server_sessions`]
+//! inside of one. What they refuse is not issued or not resumed; a failure ends the connection
+//! after the next step.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
@@ -15,7 +16,6 @@ use super::state::Side;
 use super::tap;
 use crate::session::{self, Added, Fields, Session, is_expired};
 use crate::settings::options::NO_TICKET;
-use crate::tickets::Questions;
 
 /// The state of a server's resumption.
 #[derive(Default)]
@@ -77,41 +77,9 @@ const IGNORE_RENEW: c_int = 2;
 const USE: c_int = 3;
 const USE_RENEW: c_int = 4;
 
-/// The answers to what tickets and caches ask, for the connection whose step the thread runs.
-pub(super) const QUESTIONS: Questions = Questions {
-    version: || tap::with_current(Ssl::negotiated_version).flatten(),
-    added,
-    may_issue,
-    may_use,
-    may_use_ticket,
-    renews_ticket: || tap::with_current(|ssl| ssl.resumption.renews.get()).unwrap_or(false),
-    issued: ticket_issued,
-};
-
-/// Notes whether the program wants the ticket that it opened to be replaced.
-pub(super) fn set_renews(renews: bool) {
-    tap::with_current(|ssl| ssl.resumption.renews.set(renews));
-}
-
 /// Whether a session may be issued now. `in_ticket`: the client keeps it.
 pub(super) fn may_issue(in_ticket: bool) -> bool {
     tap::with_current(|ssl| ssl.may_issue(in_ticket)).unwrap_or(true)
-}
-
-/// Notes that this session was sealed in a ticket.
-pub(super) fn ticket_issued(session: &[u8]) {
-    tap::with_current(|ssl| ssl.ticket_issued(session));
-}
-
-/// What the program has added to the session that is issued now.
-fn added() -> Added {
-    tap::with_current(Ssl::added_to_session).unwrap_or_default()
-}
-
-/// Notes that a session was found, with what the program has added to it. Returns whether it may
-/// be resumed.
-fn may_use(added: Added) -> bool {
-    tap::with_current(|ssl| ssl.may_use(added)).unwrap_or(true)
 }
 
 /// Notes the session of a cache that was found. Returns whether it may be resumed.
@@ -119,27 +87,35 @@ pub(super) fn may_use_whole(session: &Arc<Session>) -> bool {
     tap::with_current(|ssl| ssl.may_use_whole(session)).unwrap_or(true)
 }
 
-/// Asks the program about a ticket, which was opened or not. Returns whether it may be used.
-fn may_use_ticket(ticket: &[u8], version: Option<u16>) -> bool {
-    let asked = |ssl: &Ssl| {
+impl Ssl {
+    /// Asks the program about a ticket, which was opened or not. Returns whether it may be used.
+    /// `None` as the version: it could not be opened.
+    pub(super) fn may_use_ticket(&self, ticket: &[u8], version: Option<u16>) -> bool {
         let is_tls12 = version == Some(ProtocolVersion::TLS1_2.0);
-        if is_tls12 && ssl.resumption.refuses_tickets.get() {
-            ssl.forget_found();
+        if is_tls12 && self.resumption.refuses_tickets.get() {
+            self.forget_found();
             return false;
         }
         let status = match version {
             None => NO_DECRYPT,
             // As with OpenSSL, a ticket of TLS 1.3 is renewed.
             Some(version) if version == ProtocolVersion::TLS1_3.0 => SUCCESS_RENEW,
-            Some(_) if ssl.resumption.renews.get() => SUCCESS_RENEW,
+            Some(_) if self.renews_ticket() => SUCCESS_RENEW,
             Some(_) => SUCCESS,
         };
-        ssl.ask_about_ticket(ticket, status, version.unwrap_or(0))
-    };
-    tap::with_current(asked).unwrap_or(true)
-}
+        self.ask_about_ticket(ticket, status, version.unwrap_or(0))
+    }
 
-impl Ssl {
+    /// Whether the program wants the ticket that was used to be replaced.
+    pub(super) fn renews_ticket(&self) -> bool {
+        self.resumption.renews.get()
+    }
+
+    /// Notes whether the program wants the ticket that it opened to be replaced.
+    pub(super) fn set_renews_ticket(&self, renews: bool) {
+        self.resumption.renews.set(renews);
+    }
+
     pub(super) fn negotiated_version(&self) -> Option<ProtocolVersion> {
         self.values.borrow().as_ref().and_then(|values| values.version())
     }
@@ -209,7 +185,9 @@ impl Ssl {
             && self.session.borrow().as_ref().is_some_and(|session| session.is_touched())
     }
 
-    fn may_use(&self, added: Added) -> bool {
+    /// Notes that a session was found, with what the program has added to it. Returns whether it
+    /// may be resumed.
+    pub(super) fn may_use(&self, added: Added) -> bool {
         self.forget_found();
         // What the program has added to the session of this handshake would be lost.
         if added.is_expired() || self.is_touched_before() {
@@ -253,9 +231,6 @@ impl Ssl {
         let opened = matches!(status, SUCCESS | SUCCESS_RENEW);
         let callback = self.session_context.settings().callbacks.decrypt_ticket;
         let Some(function) = callback.function else { return opened };
-        if status == NO_DECRYPT && self.is_session_id(ticket) {
-            return false;
-        }
         self.resumption.asked.set(true);
         let session = if opened { self.session_found() } else { None };
         if let Some(session) = &session {
@@ -284,14 +259,8 @@ impl Ssl {
         is_used
     }
 
-    /// Whether the client sent this as the ID of its session, which is looked up as a ticket first.
-    fn is_session_id(&self, ticket: &[u8]) -> bool {
-        let hello = self.hello.borrow();
-        let parts = hello.as_ref().and_then(super::hello::Hello::parts);
-        parts.is_some_and(|parts| parts.session_id == ticket)
-    }
-
-    fn may_issue(&self, in_ticket: bool) -> bool {
+    /// Whether a session may be issued now. `in_ticket`: the client keeps it.
+    pub(super) fn may_issue(&self, in_ticket: bool) -> bool {
         let is_resumed = self.has_found();
         let settings = self.settings();
         let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
@@ -345,7 +314,8 @@ impl Ssl {
         generated != 0
     }
 
-    fn added_to_session(&self) -> Added {
+    /// What the program has added to the session that is issued now.
+    pub(super) fn added_to_session(&self) -> Added {
         if self.has_found() {
             let object = self.resumption.object.borrow().clone();
             let added = match object {

@@ -1,28 +1,22 @@
-//! Sessions of a server where the program takes part: its cache, and its ticket keys.
+//! The session cache of a server, in which the program takes part.
 //!
-//! A configuration calls these objects inside of a step. They find the connection of the step by
-//! the thread, and call the program with its lock released and its handshake taken out, so that no
+//! A configuration calls this object inside of a step. It finds the connection of the step by the
+//! thread, and calls the program with its lock released and its handshake taken out, so that no
 //! borrow is held.
 
-use core::ffi::{c_int, c_uchar};
+use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
-use core::time::Duration;
 use std::sync::Arc;
 
 use tercel::pki_types::UnixTime;
-use tercel::session::{ServerSessionStore, TicketSealer};
-use tercel::wire::ProtocolVersion;
+use tercel::session::ServerSessionStore;
 use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::{resumption, tap};
-use crate::context::SESS_CACHE_SERVER;
-use crate::errors;
-use crate::objects::ticket_cipher::TicketCipher;
 use crate::session::Session;
 use crate::session::cache::Lookup;
-use crate::settings::callbacks::TicketKey;
-use crate::tickets::{self, ContextStore};
+use crate::tickets::ContextStore;
 
 const NO_INTERNAL_LOOKUP: u32 = 0x100;
 const NO_INTERNAL_STORE: u32 = 0x200;
@@ -57,7 +51,7 @@ impl Cache {
             return None;
         }
         let fields = session.fields();
-        tickets::set_found(fields.verify_result);
+        tap::with_current(|ssl| ssl.found_result.set(Some(fields.verify_result)));
         Some(fields.core.to_vec())
     }
 
@@ -126,7 +120,7 @@ impl ServerSessionStore for Cache {
     fn put(&self, id: &[u8], session: Vec<u8>, _: UnixTime) {
         let session = Zeroizing::new(session);
         if resumption::may_issue(false) {
-            tap::add_server_session(id, &session, false);
+            tap::add_server_session(id, &session);
         }
     }
 
@@ -160,26 +154,8 @@ impl ServerSessionStore for Cache {
 }
 
 impl Ssl {
-    /// A ticket with this session was made. As with OpenSSL, the program's function for new
-    /// sessions is called for tickets of TLS 1.3, whose sessions get a name that no client knows;
-    /// and if the program wants to know which sessions end, they are in the cache. A client that
-    /// requests more tickets does not get more sessions there.
-    pub(super) fn ticket_issued(&self, session: &[u8]) {
-        let context = &self.session_context;
-        let callbacks = context.settings().callbacks;
-        let mode = context.cache_mode.load(Relaxed);
-        let is_wanted = callbacks.new_session.is_some() || callbacks.remove_session.is_some();
-        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
-        if !is_wanted || !is_tls13 || mode & SESS_CACHE_SERVER == 0 {
-            return;
-        }
-        if self.reports_ticket() {
-            tap::add_server_session(&super::completion::random_id(), session, true);
-        }
-    }
-
     /// Counts a ticket. Returns whether it is reported to the program.
-    fn reports_ticket(&self) -> bool {
+    pub(super) fn reports_ticket(&self) -> bool {
         let most = if self.has_found() { 1 } else { self.settings().tickets };
         let reported = self.resumption.reported.get();
         self.resumption.reported.set(reported.saturating_add(1));
@@ -195,97 +171,10 @@ impl Ssl {
     }
 }
 
-/// Tickets under keys of the program.
-pub(crate) struct ProgramTickets {
-    pub(crate) function: TicketKey,
-    /// Whether the function expects an EVP_MAC_CTX.
-    pub(crate) newer: bool,
-    pub(crate) lifetime: Duration,
-}
-
-/// What a ticket key callback returned.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Returned {
-    Usable,
-    /// The ticket can be used, and is to be replaced.
-    UsableOnce,
-    Unknown,
-}
-
-impl Returned {
-    fn of(number: c_int) -> Self {
-        match number {
-            ..=0 => Self::Unknown,
-            2 => Self::UsableOnce,
-            _ => Self::Usable,
-        }
-    }
-}
-
-impl ProgramTickets {
-    /// Lets the program set up a cipher and a MAC. Returns also whether a ticket is to be replaced.
-    fn set_up(
-        &self,
-        name: &mut [c_uchar; 16],
-        iv: &mut [c_uchar; 16],
-        seals: bool,
-    ) -> Option<(TicketCipher, bool)> {
-        let function = self.function?;
-        let cipher = TicketCipher::new(self.newer)?;
-        let (encryption, mac) = cipher.pointers();
-        let returned = tap::with_current(|ssl| {
-            let (name, iv) = (name.as_mut_ptr(), iv.as_mut_ptr());
-            let call = || {
-                // SAFETY: the program set this function for these arguments: a name of 16 bytes, an
-                // IV of up to 16, and both contexts. No cell is borrowed.
-                unsafe { function(ssl.address(), name, iv, encryption, mac, c_int::from(seals)) }
-            };
-            Returned::of(ssl.outside(call))
-        });
-        let returned = returned.filter(|returned| *returned != Returned::Unknown)?;
-        Some((cipher, returned == Returned::UsableOnce))
-    }
-}
-
-impl TicketSealer for ProgramTickets {
-    fn seal(&self, session: &[u8], _: UnixTime) -> Option<Vec<u8>> {
-        if !resumption::may_issue(true) {
-            return None;
-        }
-        errors::without_errors(|| {
-            let (mut name, mut iv) = ([0; 16], [0; 16]);
-            let (cipher, _) = self.set_up(&mut name, &mut iv, true)?;
-            let ticket = cipher.seal(&name, &iv, &tickets::with_result(session))?;
-            resumption::ticket_issued(session);
-            Some(ticket)
-        })
-    }
-
-    fn open(&self, ticket: &[u8], _: UnixTime) -> Option<Vec<u8>> {
-        let content = errors::without_errors(|| {
-            let (mut name, rest) = ticket.split_first_chunk().map(|(name, rest)| (*name, rest))?;
-            let mut iv = [0; 16];
-            let length = rest.len().min(iv.len());
-            iv.get_mut(..length)?.copy_from_slice(rest.get(..length)?);
-            let (cipher, renews) = self.set_up(&mut name, &mut iv, false)?;
-            let content = cipher.open(ticket)?;
-            resumption::set_renews(renews);
-            Some(content)
-        });
-        tickets::from_ticket(ticket, content)
-    }
-
-    fn needs_renewal(&self, _: &[u8], _: UnixTime) -> bool {
-        tickets::renews_ticket()
-    }
-
-    fn lifetime(&self) -> Duration {
-        self.lifetime
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use core::ffi::c_uchar;
+
     use super::*;
     use crate::context::Context;
     use crate::session;

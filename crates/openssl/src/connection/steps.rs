@@ -44,6 +44,8 @@ impl Ssl {
             Question::VerifyPeer(question) => self.answer_verify(question),
             Question::Sign(question) => Ok(self.answer_sign(question)),
             Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
+            Question::OpenTicket(question) => Ok(self.answer_open_ticket(question)),
+            Question::SealTicket(question) => Ok(self.answer_seal_ticket(question)),
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
                 self.answer_stapled(question)
             }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use tercel::key_log::KeyLog;
 use tercel::message_tap::Direction;
 use tercel::pki_types::UnixTime;
-use tercel::session::{ClientSession, ClientSessionKey, ClientSessionStore};
+use tercel::session::{ClientSession, ClientSessionKey, ClientSessionStore, NewClientSession};
 use tercel::wire::ContentType;
 use zeroize::Zeroizing;
 
@@ -20,7 +20,6 @@ use super::state::Side;
 use crate::lock::Place;
 use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
-use crate::tickets::{self, Results};
 
 /// A session that a server made.
 pub(crate) struct MadeSession {
@@ -28,6 +27,12 @@ pub(crate) struct MadeSession {
     core: Zeroizing<Vec<u8>>,
     /// Whether the client has it in a ticket, and does not know its name.
     is_sealed: bool,
+}
+
+impl MadeSession {
+    pub(super) fn new(id: &[u8], core: &[u8], is_sealed: bool) -> Self {
+        Self { id: id.to_vec(), core: Zeroizing::new(core.to_vec()), is_sealed }
+    }
 }
 
 /// The name of a session that a server must not resume any more, and what the cache had.
@@ -46,15 +51,12 @@ pub(crate) struct Message {
 pub(crate) struct Tapped {
     /// `None`: nothing, as most steps of an established connection.
     left: Option<Box<Left>>,
-    /// The result of verification in a session that a server found.
-    pub(crate) found_result: Option<i64>,
 }
 
 #[derive(Default)]
 struct Left {
     messages: Vec<Message>,
     key_log: Vec<Zeroizing<String>>,
-    sessions: Vec<(ClientSession, UnixTime)>,
     server_sessions: Vec<MadeSession>,
     removed: Vec<RemovedSession>,
 }
@@ -70,24 +72,16 @@ thread_local! {
 struct Step<'a> {
     outer: *const Ssl,
     outer_left: Option<Box<Left>>,
-    outer_results: Results,
     _ssl: PhantomData<&'a Ssl>,
 }
 
 impl<'a> Step<'a> {
     fn begin(ssl: &'a Ssl) -> Self {
-        let own = ssl.found_result.get().unwrap_or(ssl.verify_result.get());
-        Self {
-            outer: CURRENT.replace(ssl),
-            outer_left: LEFT.with(Place::take),
-            outer_results: tickets::exchange_results(Results { own, found: None }),
-            _ssl: PhantomData,
-        }
+        Self { outer: CURRENT.replace(ssl), outer_left: LEFT.with(Place::take), _ssl: PhantomData }
     }
 
     fn end(self) -> Tapped {
-        let found_result = tickets::exchange_results(Results::default()).found;
-        Tapped { left: LEFT.with(Place::take), found_result }
+        Tapped { left: LEFT.with(Place::take) }
     }
 }
 
@@ -95,7 +89,6 @@ impl Drop for Step<'_> {
     fn drop(&mut self) {
         CURRENT.set(self.outer);
         LEFT.with(|place| place.replace(self.outer_left.take()));
-        tickets::exchange_results(self.outer_results);
     }
 }
 
@@ -117,9 +110,8 @@ fn leave(add: impl FnOnce(&mut Left)) {
 }
 
 /// Adds a session that a server made.
-pub(crate) fn add_server_session(id: &[u8], core: &[u8], is_sealed: bool) {
-    let (id, core) = (id.to_vec(), Zeroizing::new(core.to_vec()));
-    let session = MadeSession { id, core, is_sealed };
+pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
+    let session = MadeSession::new(id, core, false);
     leave(|left| left.server_sessions.push(session));
 }
 
@@ -155,23 +147,15 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The session store of clients' configurations.
-pub(crate) struct TapStore;
+/// The session store of clients' configurations, which return new sessions and ask for the session
+/// to offer.
+pub(crate) struct NoStore;
 
-impl ClientSessionStore for TapStore {
-    fn put(&self, key: &ClientSessionKey, bytes: Vec<u8>, expires: UnixTime) {
-        let bytes = Zeroizing::new(bytes);
-        if let Some(session) = ClientSession::from_bytes(&bytes) {
-            self.put_session(key, session, expires);
-        }
-    }
+impl ClientSessionStore for NoStore {
+    fn put(&self, _: &ClientSessionKey, _: Vec<u8>, _: UnixTime) {}
 
     fn take(&self, _: &ClientSessionKey, _: UnixTime) -> Option<Vec<u8>> {
         None
-    }
-
-    fn put_session(&self, _: &ClientSessionKey, session: ClientSession, expires: UnixTime) {
-        leave(|left| left.sessions.push((session, expires)));
     }
 }
 
@@ -197,16 +181,9 @@ impl Ssl {
     /// Passes on what a step left.
     pub(crate) fn deliver(&self, tapped: Tapped) {
         let Some(left) = tapped.left else { return };
-        let Left { messages, key_log, sessions, server_sessions, removed } = *left;
+        let Left { messages, key_log, server_sessions, removed } = *left;
         self.deliver_messages(messages);
         self.deliver_key_log(key_log);
-        for (session, expires) in sessions {
-            let received = self.receive_session(&session, expires);
-            // A TLS 1.2 session is complete when the handshake ends.
-            if let Some(session) = received.filter(|_| self.is_connected()) {
-                self.offer_new_session(session);
-            }
-        }
         self.made.borrow_mut().extend(server_sessions);
         removed.into_iter().for_each(|removed| self.deliver_removed(removed));
     }
@@ -254,6 +231,17 @@ impl Ssl {
             let Ok(text) = CStr::from_bytes_with_nul(line.as_bytes()) else { continue };
             // SAFETY: the program set this function for these arguments. No cell is borrowed.
             self.outside(|| unsafe { function(self.address(), text.as_ptr()) });
+        }
+    }
+
+    /// A client received new sessions, each of which becomes the connection's.
+    pub(super) fn receive_sessions(&self, sessions: Vec<NewClientSession>) {
+        for NewClientSession { session, expires, .. } in sessions {
+            let received = self.receive_session(&session, expires);
+            // A TLS 1.2 session is complete when the handshake ends.
+            if let Some(session) = received.filter(|_| self.is_connected()) {
+                self.offer_new_session(session);
+            }
         }
     }
 

@@ -286,9 +286,21 @@ setters! {
     /// `Question::FindClientSession`, instead of [`ClientSessionStore::take_session`]. Default: no.
     ///
     /// This is for stores that answer later, for example over a network. New sessions are passed to
-    /// the [session store](Self::session_store) either way: its methods `put_session` and `remove`
+    /// the [session store](Self::session_store) either way, unless they are
+    /// [returned](Self::return_new_sessions): the methods `put_session` and `remove` of the store
     /// need no answer, so they can notify a task through a channel.
     pub fn ask_for_session(on: bool) => config.resumption.ask_for_session = on;
+
+    /// Sets whether [`Receiver::take_new_sessions`](crate::Receiver::take_new_sessions) returns new
+    /// sessions to the caller, and the [session store](Self::session_store) gets none. Default: no.
+    ///
+    /// This is for callers of the interface without I/O that have to know to which connection a
+    /// session belongs. A session that is not taken is dropped with the connection. In TLS 1.2 a
+    /// session that was resumed is returned again, since it can be resumed once more. After a fatal
+    /// alert on a connection of TLS 1.2, its session must not be resumed: a session that is kept as
+    /// a value is then no longer offered, and the store's [`ClientSessionStore::remove`] is called.
+    /// RFC 5246 7.2.2
+    pub fn return_new_sessions(on: bool) => config.resumption.return_new_sessions = on;
 
     /// Sets whether the client uses tickets in TLS 1.2. Default: yes. Without them, the ClientHello
     /// has no `session_ticket`, and sessions with a ticket are not offered. Sessions of TLS 1.3,

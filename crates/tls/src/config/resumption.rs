@@ -21,11 +21,37 @@ use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::store::{ForgetSession, ServerSessionStore};
 use crate::resumption::tickets::TicketSealer;
 
+/// The means by which sessions are sealed in tickets, and tickets opened.
+#[derive(Clone)]
+pub(crate) enum Tickets {
+    Sealer(Arc<dyn TicketSealer>),
+    /// The caller of the handshake, who accepts a ticket for this time.
+    Asked(Duration),
+}
+
+impl Tickets {
+    /// Returns the minimum time for which a ticket that is sealed now will be accepted.
+    pub(crate) fn lifetime(&self) -> Duration {
+        match self {
+            Self::Sealer(sealer) => sealer.lifetime(),
+            Self::Asked(lifetime) => *lifetime,
+        }
+    }
+
+    /// See [`TicketSealer::is_fips_approved`]. What the caller does is unknown.
+    pub(super) fn is_fips_approved(&self) -> bool {
+        match self {
+            Self::Sealer(sealer) => sealer.is_fips_approved(),
+            Self::Asked(_) => false,
+        }
+    }
+}
+
 /// The resumption options of a server.
 #[derive(Clone)]
 pub(crate) struct ServerResumption {
     /// Stateless resumption: tickets contain the encrypted sessions. `None` if it is disabled.
-    pub(crate) tickets: Option<Arc<dyn TicketSealer>>,
+    pub(crate) tickets: Option<Tickets>,
     /// Stateful resumption: the server stores sessions, and clients receive their IDs. For new
     /// sessions it has precedence over tickets, unless `only_session_ids` is set.
     pub(crate) store: Option<Policy<dyn ServerSessionStore>>,
@@ -110,6 +136,20 @@ impl ServerResumption {
     /// Whether TLS 1.3 tickets are IDs of sessions in the store.
     pub(crate) fn stores_tickets(&self) -> bool {
         self.store.is_some() && !self.only_session_ids
+    }
+
+    /// Returns the object that seals and opens tickets. `None` if the caller is asked, or if there
+    /// are no tickets.
+    pub(crate) fn sealer(&self) -> Option<&dyn TicketSealer> {
+        match &self.tickets {
+            Some(Tickets::Sealer(sealer)) => Some(&**sealer),
+            Some(Tickets::Asked(_)) | None => None,
+        }
+    }
+
+    /// Whether the caller is asked to seal the sessions of TLS 1.3 in tickets.
+    pub(crate) fn asks_for_tickets(&self) -> bool {
+        matches!(self.tickets, Some(Tickets::Asked(_))) && !self.stores_tickets()
     }
 
     /// Draws an ID for a guard that has none.
@@ -254,6 +294,8 @@ pub(crate) struct ClientResumption {
     pub(crate) store: Option<Arc<dyn ClientSessionStore>>,
     /// Whether the application is asked for sessions, which are not taken from the store.
     pub(crate) ask_for_session: bool,
+    /// Whether new sessions are returned to the caller, and not stored.
+    pub(crate) return_new_sessions: bool,
     /// Whether TLS 1.2 uses tickets.
     pub(crate) tickets_tls12: bool,
     pub(crate) early_data: bool,
@@ -274,6 +316,7 @@ impl ClientResumption {
         Self {
             store: None,
             ask_for_session: false,
+            return_new_sessions: false,
             tickets_tls12: true,
             early_data: false,
             verify_resumed: false,

@@ -10,7 +10,7 @@ use tercel_wire::{CertificateType, ProtocolVersion};
 use super::client_auth::ClientAuth;
 use super::common::Common;
 use super::resumption::{
-    ServerResumption, SessionIds, context_digest, digest_for_psk, verifies_resumed,
+    ServerResumption, SessionIds, Tickets, context_digest, digest_for_psk, verifies_resumed,
 };
 use crate::auth::certificate_types;
 use crate::auth::credential::certificate::compress_ahead;
@@ -401,7 +401,8 @@ impl ServerConfigBuilder {
         // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
             let tickets = RotatingTickets::new(common.clock.now());
-            resumption.tickets = Some(Arc::new(tickets.map_err(|_| ConfigError::Random)?));
+            let tickets = tickets.map_err(|_| ConfigError::Random)?;
+            resumption.tickets = Some(Tickets::Sealer(Arc::new(tickets)));
         }
         self.session_ids.apply_to(resumption);
         if resumption.store_only_certificate_digests && resumption.verify_resumed {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::resumption::SessionIds;
+use super::resumption::{SessionIds, Tickets};
 use super::server::ServerConfigBuilder;
 use crate::policy::Policy;
 use crate::resumption::replay_guard::{AdmitEarlyData, ReplayGuardId};
@@ -15,7 +15,20 @@ setters! {
 
     /// Sets the keys that encrypt tickets. Default: keys of this configuration, replaced every six
     /// hours.
-    pub fn tickets(tickets: Arc<dyn TicketSealer>) => config.resumption.tickets = Some(tickets);
+    pub fn tickets(tickets: Arc<dyn TicketSealer>) =>
+        config.resumption.tickets = Some(Tickets::Sealer(tickets));
+
+    /// Sets that the caller of the handshake seals sessions in tickets and opens tickets, in place
+    /// of a [`TicketSealer`]: with `Question::SealTicket` and `Question::OpenTicket`. This is for
+    /// keys that are outside of the process.
+    ///
+    /// `lifetime` is the minimum time for which a ticket that is sealed now will be opened. The
+    /// client gets it in whole seconds, at most seven days. RFC 9846 4.7.1
+    ///
+    /// The questions for the tickets of TLS 1.3 are asked after the client's Finished, and all
+    /// tickets are sent after the last answer.
+    pub fn ask_for_tickets(lifetime: Duration) =>
+        config.resumption.tickets = Some(Tickets::Asked(lifetime));
 
     /// Sets the store of TLS 1.2 sessions for clients that do not support tickets (curl, Erlang,
     /// Bouncy Castle) and resume by session ID. The store is used only if the server issues tickets

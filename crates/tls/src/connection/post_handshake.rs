@@ -10,7 +10,7 @@ use tercel_wire::{
 use super::link::ReadKeys;
 use super::post_handshake_auth::server::PendingRequests;
 use super::post_handshake_auth::{Authentication, Event};
-use super::tickets::TicketHandler;
+use super::tickets::NewSessions;
 use crate::error::{Error, Misuse, PeerError};
 use crate::keys::direction::Keys;
 use crate::record::joiner::Joiner;
@@ -26,8 +26,8 @@ pub(crate) struct PostHandshake {
     /// The secrets from which the opener's key is derived. They are needed after parking and, in
     /// TLS 1.3, for the next key.
     pub(super) keys: ReadKeys,
-    /// Client: stores tickets, if the configuration has a store.
-    pub(super) tickets: Option<Box<TicketHandler>>,
+    /// Client: the sessions that tickets make, unless the client resumes no sessions.
+    pub(crate) sessions: Option<Box<NewSessions>>,
     /// State of post-handshake authentication: `Some` on a client that offers it, and on a server
     /// once it expects an answer.
     pub(super) authentication: Option<Box<Authentication>>,
@@ -53,14 +53,14 @@ impl PostHandshake {
         side: Side,
         version: ProtocolVersion,
         keys: ReadKeys,
-        tickets: Option<Box<TicketHandler>>,
+        sessions: Option<Box<NewSessions>>,
         authentication: Option<Box<Authentication>>,
     ) -> Self {
         Self {
             side,
             version,
             keys,
-            tickets,
+            sessions,
             authentication,
             joiner: Joiner::default(),
             updates: 0,
@@ -82,8 +82,8 @@ impl PostHandshake {
             self.warnings_in_a_row = 0;
             // Servers usually send tickets before data. Therefore a client that has a ticket stores
             // no more of them after the first data, and frees the memory for that.
-            if self.tickets.as_ref().is_some_and(|handler| handler.has_received_ticket()) {
-                self.tickets = None;
+            if self.sessions.as_ref().is_some_and(|sessions| sessions.has_received_ticket()) {
+                NewSessions::stop(&mut self.sessions);
             }
         }
         self.check_uninterrupted()
@@ -206,8 +206,8 @@ impl PostHandshake {
                 if ticket.ticket_lifetime > limits::MAX_TICKET_LIFETIME {
                     return Err(PeerError::BadTicketLifetime.into());
                 }
-                if let Some(handler) = &mut self.tickets {
-                    handler.store(&ticket);
+                if let Some(sessions) = &mut self.sessions {
+                    sessions.receive(&ticket);
                 }
                 Ok(())
             }

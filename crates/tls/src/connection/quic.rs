@@ -7,10 +7,11 @@ use tercel_wire::{HandshakeMessage, HandshakeType, NewSessionTicket};
 
 use super::export::Exporter;
 use super::info::ConnectionInfo;
-use super::tickets::TicketHandler;
+use super::tickets::NewSessions;
 use crate::error::{Error, PeerError};
 use crate::record::joiner::{Joiner, Message};
 use crate::record::limits;
+use crate::resumption::session::new_client_session::NewClientSession;
 use crate::side::Side;
 
 /// The results of a handshake over QUIC, except for the keys.
@@ -33,14 +34,14 @@ pub struct Connection {
 pub struct Incoming {
     side: Side,
     joiner: Joiner,
-    /// Client: stores tickets, if the configuration has a store.
-    tickets: Option<Box<TicketHandler>>,
+    /// Client: the sessions that tickets make, unless the client resumes no sessions.
+    sessions: Option<Box<NewSessions>>,
     ended: Option<Ended>,
 }
 
 impl Incoming {
-    pub(crate) fn new(side: Side, joiner: Joiner, tickets: Option<Box<TicketHandler>>) -> Self {
-        Self { side, joiner, tickets, ended: None }
+    pub(crate) fn new(side: Side, joiner: Joiner, sessions: Option<Box<NewSessions>>) -> Self {
+        Self { side, joiner, sessions, ended: None }
     }
 
     /// Processes the CRYPTO data of 1-RTT packets, which has to follow the data received before.
@@ -55,7 +56,7 @@ impl Incoming {
         self.process(data).map_err(|error| {
             let ended = Ended::new(error);
             self.ended = Some(ended);
-            self.tickets = None;
+            NewSessions::stop(&mut self.sessions);
             ended
         })
     }
@@ -64,14 +65,21 @@ impl Incoming {
     /// their tickets together, so a transport may call [`Self::ignore_tickets`] then.
     #[must_use]
     pub fn has_received_tickets(&self) -> bool {
-        let has_received = |handler: &TicketHandler| handler.has_received_ticket();
-        self.joiner.is_empty() && self.tickets.as_deref().is_some_and(has_received)
+        self.joiner.is_empty()
+            && self.sessions.as_deref().is_some_and(NewSessions::has_received_ticket)
     }
 
     /// Client: frees the memory for storing tickets, and the secret from which their keys are
     /// derived. Later tickets are checked, but not stored.
     pub fn ignore_tickets(&mut self) {
-        self.tickets = None;
+        NewSessions::stop(&mut self.sessions);
+    }
+
+    /// Client: takes the sessions of the tickets that were received, if the configuration
+    /// [returns new sessions](crate::client::ClientConfigBuilder::return_new_sessions).
+    #[must_use]
+    pub fn take_new_sessions(&mut self) -> Vec<NewClientSession> {
+        NewSessions::take(&mut self.sessions)
     }
 
     /// Processes the messages that are complete with this data.
@@ -105,10 +113,10 @@ impl Incoming {
         if ticket.extensions.early_data.is_some_and(|limit| limit != u32::MAX) {
             return Err(PeerError::BadMaxEarlyData.into());
         }
-        if let Some(handler) = &mut self.tickets {
-            handler.store(&ticket);
-            if handler.is_done() {
-                self.tickets = None;
+        if let Some(sessions) = &mut self.sessions {
+            sessions.receive(&ticket);
+            if sessions.is_done() {
+                NewSessions::stop(&mut self.sessions);
             }
         }
         Ok(())

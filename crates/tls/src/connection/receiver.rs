@@ -12,8 +12,10 @@ use super::post_handshake::{PostHandshake, RecordEffect};
 use super::post_handshake_auth::Event;
 use super::post_handshake_auth::client::CertificateRequested;
 use super::post_handshake_auth::server::ClientCertificate;
+use super::tickets::NewSessions;
 use crate::error::Error;
 use crate::record::opener::{OpenedContent, Opener};
+use crate::resumption::session::new_client_session::NewClientSession;
 
 /// The receiving part of a connection: decrypts application data. The receiver and the
 /// [`crate::Sender`] can be used in different tasks.
@@ -38,7 +40,7 @@ use crate::record::opener::{OpenedContent, Opener};
 /// ```
 pub struct Receiver {
     pub(super) opener: Opener,
-    pub(super) post_handshake: PostHandshake,
+    pub(crate) post_handshake: PostHandshake,
     pub(super) state: State,
 }
 
@@ -214,6 +216,15 @@ impl Receiver {
             }
             State::Failed(error) => Err(error),
         }
+    }
+
+    /// Client: takes the new sessions, if the configuration
+    /// [returns them](crate::client::ClientConfigBuilder::return_new_sessions). There is one after
+    /// [`Self::open`] or [`Self::open_into`] has received a ticket of TLS 1.3, and when a handshake
+    /// of TLS 1.2 is complete.
+    #[must_use]
+    pub fn take_new_sessions(&mut self) -> Vec<NewClientSession> {
+        NewSessions::take(&mut self.post_handshake.sessions)
     }
 
     /// Returns the number of records opened under the current key.

@@ -9,7 +9,7 @@ use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
 use crate::connection::info::ConnectionInfo;
-use crate::connection::tickets::TicketHandler;
+use crate::connection::tickets::{Destination, NewSessions, TicketHandler};
 use crate::error::Error;
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
@@ -19,6 +19,7 @@ use crate::resumption::session::Session;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::resumption::session::invalidation::StoredSession;
+use crate::resumption::session::new_client_session::NewClientSession;
 use crate::side::Side;
 
 /// Returns the stored session to offer. The server's certificate is verified again if that is
@@ -148,24 +149,24 @@ pub(crate) fn template(
     session
 }
 
-/// Creates the handler of a TLS 1.3 connection's tickets, if sessions are stored.
-pub(crate) fn ticket_handler(
+/// Creates the handler of a TLS 1.3 connection's tickets, if the client resumes sessions.
+pub(crate) fn from_tickets(
     config: &ClientConfig,
     server: &ServerIdentity,
     info: &ConnectionInfo,
     suite: &'static Suite,
     authenticated: Option<u64>,
     secret: impl FnOnce() -> ResumptionSecret,
-) -> Option<Box<TicketHandler>> {
-    let store = config.resumption.store.as_ref()?;
-    Some(Box::new(TicketHandler {
+) -> Option<Box<NewSessions>> {
+    let destination = Destination::of(&config.resumption)?;
+    let tickets = Some(TicketHandler {
         secret: secret(),
         template: template(config, server, info, suite, authenticated),
         key: store_key(config, server),
-        store: Arc::clone(store),
         clock: Arc::clone(&config.common.clock),
         left: limits::MAX_TICKETS_RECEIVED,
-    }))
+    });
+    Some(Box::new(NewSessions { tickets, destination }))
 }
 
 /// The number of seconds for which a client offers a session by its ID. RFC 5246 F.1.4
@@ -189,8 +190,8 @@ pub(crate) fn with_ticket(
     Some(session)
 }
 
-/// Stores a TLS 1.2 session once its handshake is complete. The session is removed again if the
-/// connection ends with a fatal alert. RFC 5246 7.2.2
+/// Stores a TLS 1.2 session, or returns it to the caller, once its handshake is complete. The
+/// session is removed again if the connection ends with a fatal alert. RFC 5246 7.2.2
 pub(crate) fn store_session(
     flow: &mut Flow,
     config: &ClientConfig,
@@ -201,6 +202,15 @@ pub(crate) fn store_session(
     let key = store_key(config, server);
     let stored = StoredSession::of_client(&session, store, &key);
     flow.invalidate_on_alert(Arc::clone(&stored))?;
+    if config.resumption.return_new_sessions {
+        let (expires, session) = (session.expires(), ClientSession::new(session));
+        return flow.return_session(NewClientSession {
+            key,
+            session,
+            expires,
+            across_names: false,
+        });
+    }
     stored.put_unless_invalidated(|| {
         let expires = session.expires();
         store.put_session(&key, ClientSession::new(session), expires);

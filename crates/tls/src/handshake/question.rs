@@ -3,6 +3,8 @@
 //! A question owns its data and is `Send + 'static`, so that another thread or a remote service can
 //! answer it. Each kind of question corresponds to one policy trait, such as [`SelectCredential`].
 
+mod tickets;
+
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ use crate::record::joiner::Message;
 use crate::resumption::session::client_session::ClientSession;
 use crate::resumption::session::client_store::ClientSessionKey;
 use crate::side::Side;
+
+pub use tickets::{OpenTicketQuestion, SealTicketQuestion};
 
 /// A decision that the application has to make before the handshake continues.
 ///
@@ -55,6 +59,10 @@ pub enum Question {
     FindSession(FindSessionQuestion),
     /// Server: asks to remove a session for single use from its store.
     ClaimSession(ClaimSessionQuestion),
+    /// Server: asks for the session in this ticket.
+    OpenTicket(OpenTicketQuestion),
+    /// Server: asks for a ticket that contains this session.
+    SealTicket(SealTicketQuestion),
     /// Server: asks for the pre-shared key for one of these identities.
     FindPreSharedKey(FindPreSharedKeyQuestion),
     /// Server: asks whether early data is admitted.
@@ -84,6 +92,10 @@ pub(crate) enum AnswerValue {
     Config(Option<Arc<ServerConfig>>),
     Session(Option<Vec<u8>>),
     Claimed(bool),
+    OpenedTicket(Option<Vec<u8>>),
+    /// The session in a ticket that is replaced.
+    OpenedAndRenewed(Vec<u8>),
+    SealedTicket(Option<Vec<u8>>),
     PreSharedKey(Option<Arc<PreSharedKey>>),
     EarlyData(bool),
     ClientSession(Option<ClientSession>),
@@ -100,6 +112,8 @@ pub(crate) enum QuestionKind {
     ChooseConfig,
     FindSession,
     ClaimSession,
+    OpenTicket,
+    SealTicket,
     FindPreSharedKey,
     AdmitEarlyData,
     FindClientSession,
@@ -114,6 +128,8 @@ impl AnswerValue {
             Self::Config(_) => QuestionKind::ChooseConfig,
             Self::Session(_) => QuestionKind::FindSession,
             Self::Claimed(_) => QuestionKind::ClaimSession,
+            Self::OpenedTicket(_) | Self::OpenedAndRenewed(_) => QuestionKind::OpenTicket,
+            Self::SealedTicket(_) => QuestionKind::SealTicket,
             Self::PreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::EarlyData(_) => QuestionKind::AdmitEarlyData,
             Self::ClientSession(_) => QuestionKind::FindClientSession,
@@ -130,6 +146,8 @@ impl Question {
             Self::ChooseConfig(_) => QuestionKind::ChooseConfig,
             Self::FindSession(_) => QuestionKind::FindSession,
             Self::ClaimSession(_) => QuestionKind::ClaimSession,
+            Self::OpenTicket(_) => QuestionKind::OpenTicket,
+            Self::SealTicket(_) => QuestionKind::SealTicket,
             Self::FindPreSharedKey(_) => QuestionKind::FindPreSharedKey,
             Self::AdmitEarlyData(_) => QuestionKind::AdmitEarlyData,
             Self::FindClientSession(_) => QuestionKind::FindClientSession,
@@ -177,6 +195,18 @@ answered_by!(
     Claimed,
     bool,
     "whether this answer's caller removed the session, so that no other connection resumes it."
+);
+answered_by!(
+    OpenTicketQuestion,
+    OpenedTicket,
+    Option<Vec<u8>>,
+    "the bytes of [`SealTicketQuestion::session`] in the ticket; `None` leads to a full handshake."
+);
+answered_by!(
+    SealTicketQuestion,
+    SealedTicket,
+    Option<Vec<u8>>,
+    "the ticket, at most 65,535 bytes; with `None`, or another length, the client gets no ticket."
 );
 answered_by!(
     FindPreSharedKeyQuestion,

@@ -279,8 +279,8 @@ impl Handshake {
         // A coroutine ends with a result or an error, so these errors are unreachable.
         let established = levels.established.take().ok_or(Misuse::HandshakeEnded)?;
         let peer_parameters = levels.peer_parameters.take().ok_or(Misuse::HandshakeEnded)?;
-        let Established { info, exporter, early_exporter, tickets, .. } = established;
-        let mut incoming = Incoming::new(side, levels.take_joiner(), tickets);
+        let Established { info, exporter, early_exporter, sessions, .. } = established;
+        let mut incoming = Incoming::new(side, levels.take_joiner(), sessions);
         // Data that was received before the transport got the connection may not be allowed.
         incoming.process(&[])?;
         self.end();

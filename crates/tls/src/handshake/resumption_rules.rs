@@ -6,13 +6,18 @@ use std::sync::Arc;
 use pki_types::UnixTime;
 use tercel_crypto::{Hash, HashAlgorithm};
 use tercel_wire::{CertificateType, ProtocolVersion};
+use zeroize::Zeroizing;
 
 use super::identity::{self, CredentialForHello};
-use super::question::{AnswerValue, ClaimSessionQuestion, FindSessionQuestion, Question};
+use super::question::{
+    AnswerValue, ClaimSessionQuestion, FindSessionQuestion, OpenTicketQuestion, Question,
+    SealTicketQuestion,
+};
 use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::chain::Chain;
 use crate::auth::credential_id::SessionCredential;
 use crate::config::client_auth::ClientAuth;
+use crate::config::resumption::Tickets;
 use crate::config::server::ServerConfig;
 use crate::connection::info::{ConnectionInfo, NewSession};
 use crate::error::Error;
@@ -37,31 +42,58 @@ pub(crate) struct FoundSession {
     pub(crate) now: UnixTime,
 }
 
+/// The means by which a client requests a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// The identity of a pre-shared key in TLS 1.3: a ticket, or an ID for single use.
+    PreSharedKey,
+    /// A ticket of TLS 1.2.
+    Ticket,
+    /// A session ID of TLS 1.2.
+    SessionId,
+}
+
+impl Means {
+    fn version(self) -> ProtocolVersion {
+        match self {
+            Self::PreSharedKey => ProtocolVersion::TLS1_3,
+            Self::Ticket | Self::SessionId => ProtocolVersion::TLS1_2,
+        }
+    }
+}
+
 /// Finds the session that a client requests by a ticket or a session ID, in the ticket itself or in
 /// a store. A single-use session stays in its store until the caller removes it with [`claim`].
 pub(crate) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     identity: &[u8],
-    single_use: bool,
+    means: Means,
 ) -> Result<Option<FoundSession>, Error> {
     let mut now = config.common.clock.now();
     let resumption = &config.resumption;
-    let opened = resumption
-        .tickets
-        .as_ref()
-        .and_then(|tickets| Some((tickets, tickets.open(identity, now)?)));
-    if let Some((tickets, bytes)) = opened {
-        let session = read(bytes, Session::from_bytes);
+    let (opened, is_renewed) = match &resumption.tickets {
+        Some(Tickets::Sealer(sealer)) => (sealer.open(identity, now), false),
+        Some(Tickets::Asked(_)) if means != Means::SessionId => {
+            let opened = ask_to_open(flow, identity, means, now).await?;
+            now = config.common.clock.now();
+            opened
+        }
+        Some(Tickets::Asked(_)) | None => (None, false),
+    };
+    if let Some(bytes) = opened {
+        let renews =
+            || resumption.sealer().is_some_and(|sealer| sealer.needs_renewal(identity, now));
         let found = |session| FoundSession {
             session: Arc::new(session),
             is_stored: false,
             is_from_application: false,
-            needs_new_ticket: tickets.needs_renewal(identity, now),
+            needs_new_ticket: is_renewed || renews(),
             now,
         };
-        return Ok(session.map(found));
+        return Ok(read(bytes, Session::from_bytes).map(found));
     }
+    let single_use = means == Means::PreSharedKey;
     let store = resumption.store.as_ref().filter(|_| !single_use || resumption.stores_tickets());
     let (session, is_stored) = match store {
         None => (None, false),
@@ -92,6 +124,21 @@ fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T
     let session = how(&bytes);
     tercel_crypto::wipe(&mut bytes);
     session
+}
+
+/// Asks the application for the session in a ticket. Also returns whether the ticket is replaced.
+async fn ask_to_open(
+    flow: &mut Flow,
+    ticket: &[u8],
+    means: Means,
+    now: UnixTime,
+) -> Result<(Option<Vec<u8>>, bool), Error> {
+    let question = OpenTicketQuestion { ticket: ticket.to_vec(), version: means.version(), now };
+    match flow.ask(Question::OpenTicket(question)).await {
+        AnswerValue::OpenedTicket(session) => Ok((session, false)),
+        AnswerValue::OpenedAndRenewed(session) => Ok((Some(session), true)),
+        _ => Err(wrong_answer()),
+    }
 }
 
 /// Removes a single-use session from its store. Returns `false` if another connection has removed
@@ -247,13 +294,39 @@ pub(crate) fn issue(
 }
 
 /// Seals a session into a ticket.
-pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
-    let tickets = config.resumption.tickets.as_ref()?;
+fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
+    let sealer = config.resumption.sealer()?;
     let mut bytes = session.to_bytes()?;
-    let ticket = tickets.seal(&bytes, config.common.clock.now());
+    let ticket = sealer.seal(&bytes, config.common.clock.now());
     tercel_crypto::wipe(&mut bytes);
-    // An application's own sealer may return a ticket of invalid length. RFC 9846 4.7.1
-    ticket.filter(|ticket| (1..=0xffff).contains(&ticket.len()))
+    ticket.filter(|ticket| has_valid_length(ticket))
+}
+
+/// Seals a session into a ticket, or asks the application to do so.
+pub(crate) async fn seal_or_ask(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    session: &Session,
+) -> Result<Option<Vec<u8>>, Error> {
+    let Some(Tickets::Asked(_)) = &config.resumption.tickets else {
+        return Ok(seal(config, session));
+    };
+    let Some(bytes) = session.to_bytes() else { return Ok(None) };
+    let question = SealTicketQuestion {
+        session: Zeroizing::new(bytes),
+        version: session.version,
+        expires: session.expires(),
+        now: config.common.clock.now(),
+    };
+    match flow.ask(Question::SealTicket(question)).await {
+        AnswerValue::SealedTicket(ticket) => Ok(ticket.filter(|ticket| has_valid_length(ticket))),
+        _ => Err(wrong_answer()),
+    }
+}
+
+/// Whether a ticket has a valid length: an application may return any. RFC 9846 4.7.1
+fn has_valid_length(ticket: &[u8]) -> bool {
+    (1..=0xffff).contains(&ticket.len())
 }
 
 /// Passes a session to the application, which stores it.
@@ -286,8 +359,7 @@ pub(crate) fn stored_session(
 /// store.
 pub(crate) fn lifetime(config: &ServerConfig, is_sealed: bool) -> u32 {
     let resumption = &config.resumption;
-    let sealed =
-        || resumption.tickets.as_ref().map_or(Duration::ZERO, |tickets| tickets.lifetime());
+    let sealed = || resumption.tickets.as_ref().map_or(Duration::ZERO, Tickets::lifetime);
     let lifetime = if is_sealed { sealed() } else { resumption.lifetime };
     limits::ticket_lifetime(lifetime)
 }

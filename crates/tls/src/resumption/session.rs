@@ -8,6 +8,7 @@
 pub(crate) mod client_session;
 pub(crate) mod client_store;
 pub(crate) mod invalidation;
+pub(crate) mod new_client_session;
 pub(crate) mod server_session;
 pub(crate) mod store;
 

@@ -72,6 +72,7 @@ mod replay;
 mod resumption;
 mod resumption_after_config_changes;
 mod retry_cost;
+mod returned_sessions;
 mod rotation;
 #[cfg(debug_assertions)]
 mod saved;
@@ -88,6 +89,7 @@ mod staples;
 mod stream_connect_accept;
 mod streams;
 mod thread_safety;
+mod ticket_questions;
 mod traffic_keys;
 mod trust_pairs;
 mod unauthenticated_records;

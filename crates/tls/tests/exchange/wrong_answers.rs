@@ -9,11 +9,11 @@ use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKey;
 use tercel::questions::{
     AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion, FindClientSessionQuestion,
-    FindPreSharedKeyQuestion, FindSessionQuestion, SelectCredentialQuestion, SignQuestion,
-    VerifyPeerQuestion,
+    FindPreSharedKeyQuestion, FindSessionQuestion, OpenTicketQuestion, SealTicketQuestion,
+    SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
 };
 use tercel::server::ClientAuth;
-use tercel::session::{ClientMemoryStore, ClientSessionStore, NewSession};
+use tercel::session::{ClientMemoryStore, ClientSessionStore, NewSession, RotatingTickets};
 use tercel::wire::ProtocolVersion;
 use tercel::{
     Answer, ClientConfig, Connection, Credential, Error, Handshake, Next, Opened, Policy, Question,
@@ -27,11 +27,13 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 const WRONG: Error = Error::Misuse(Misuse::WrongAnswer);
 
 /// An answer of each kind, under the name of its question.
-fn answers() -> [(&'static str, Answer); 9] {
+fn answers() -> [(&'static str, Answer); 11] {
     [
         ("ChooseConfig", ChooseConfigQuestion::answer_from(Some(plain().1))),
         ("FindSession", FindSessionQuestion::answer_from(Some(vec![1; 40]))),
         ("ClaimSession", ClaimSessionQuestion::answer_from(true)),
+        ("OpenTicket", OpenTicketQuestion::answer_from(Some(vec![3; 40]))),
+        ("SealTicket", SealTicketQuestion::answer_from(Some(vec![4; 40]))),
         ("FindPreSharedKey", FindPreSharedKeyQuestion::answer_from(Some(Arc::new(key())))),
         ("AdmitEarlyData", AdmitEarlyDataQuestion::answer_from(true)),
         ("FindClientSession", FindClientSessionQuestion::answer_from(None)),
@@ -226,5 +228,24 @@ fn answers_of_another_kind_do_no_harm_to_a_clients_session() {
         });
         assert_eq!(asked, ["FindClientSession"]);
         assert_eq!((client.info.resumed, server.info.resumed), (resumed, resumed));
+    }
+}
+
+#[test]
+fn answers_of_another_kind_do_no_harm_to_tickets() {
+    let sealer = RotatingTickets::new(UnixTime::now()).unwrap();
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).build().unwrap();
+        let server = server().ask_for_tickets(std::time::Duration::from_secs(60)).build().unwrap();
+        let both = if version == ProtocolVersion::TLS1_3 { 2 } else { 1 };
+        for (resumed, expected) in [(false, 1), (true, both)] {
+            let (asked, [client, server]) = connect(&client, &server, |question| match question {
+                Question::OpenTicket(question) => question.resolve(&sealer),
+                Question::SealTicket(question) => question.resolve(&sealer),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(asked.len(), expected, "{asked:?}");
+            assert_eq!((client.info.resumed, server.info.resumed), (resumed, resumed));
+        }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tercel::crypto::HashAlgorithm;
+use tercel::pki_types::UnixTime;
+use tercel::session::{RotatingTickets, TicketSealer};
 use tercel::{ClientConfig, Policy, ServerConfig, psk::PreSharedKey};
 use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
@@ -75,6 +77,40 @@ async fn every_question_may_wait() {
             Ok(())
         });
         let connector = Connector::new(client).answers(judge);
+        for resumed in [false, true] {
+            let (near, far) = duplex(1 << 16);
+            let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+            let (mut near, mut far) = (near.unwrap(), far.unwrap());
+            assert_eq!((near.info().resumed, far.info().resumed), (resumed, resumed));
+            far.write_all(b"x").await.unwrap();
+            near.read_exact(&mut [0]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn tickets_may_be_sealed_and_opened_asynchronously() {
+    let sealer = Arc::new(RotatingTickets::new(UnixTime::now()).unwrap());
+    let (opens, seals) = (Arc::clone(&sealer), Arc::clone(&sealer));
+    let answers = Answers::new()
+        .open_ticket(move |question| {
+            let sealer = Arc::clone(&opens);
+            async move {
+                yield_briefly().await;
+                question.resolve(&*sealer)
+            }
+        })
+        .seal_ticket(move |question| {
+            let sealer = Arc::clone(&seals);
+            async move {
+                yield_briefly().await;
+                sealer.seal(question.session(), question.now())
+            }
+        });
+    let server = server().ask_for_tickets(sealer.lifetime()).build().unwrap();
+    let acceptor = Acceptor::new(server).answers(answers);
+    for version in VERSIONS {
+        let connector = Connector::new(client().versions(&[version]).build().unwrap());
         for resumed in [false, true] {
             let (near, far) = duplex(1 << 16);
             let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));

@@ -6,7 +6,7 @@ use crate::config::server::ServerConfig;
 use crate::connection::export::Exporter;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::post_handshake_auth::HandshakeContext;
-use crate::connection::tickets::TicketHandler;
+use crate::connection::tickets::NewSessions;
 use crate::keys::tls12::Exporter12;
 
 /// The result of a handshake, except for the keys, which were installed by commands.
@@ -16,7 +16,7 @@ pub(crate) struct Established {
     pub(crate) early_exporter: Option<Box<Exporter>>,
     pub(crate) tolerate_truncation: bool,
     /// Client, TLS 1.3: processes the tickets that the server will send.
-    pub(crate) tickets: Option<Box<TicketHandler>>,
+    pub(crate) sessions: Option<Box<NewSessions>>,
     /// Client, TLS 1.3: answers the server's requests for a certificate. `None` if the client does
     /// not offer post-handshake authentication.
     pub(crate) answering: Option<Box<HandshakeContext<ClientConfig>>>,
@@ -33,7 +33,7 @@ impl Established {
             exporter: Exporter::tls12(exporter),
             early_exporter: None,
             tolerate_truncation: config.tolerate_truncation,
-            tickets: None,
+            sessions: None,
             answering: None,
             requesting: None,
         }

@@ -17,6 +17,7 @@ use super::established::Established;
 use super::mailbox::Transport;
 use super::mailbox::{FailureDetails, Mailbox};
 use crate::connection::info::{ConnectionInfo, Ech};
+use crate::connection::tickets::NewSessions;
 #[cfg(feature = "ech")]
 use crate::ech::Offer;
 use crate::error::{Error, InternalError, Misuse, PeerError};
@@ -25,6 +26,7 @@ use crate::handshake::transcript::Transcript;
 use crate::keys::direction::NewKeys;
 use crate::resumption::session::Session;
 use crate::resumption::session::invalidation::StoredSession;
+use crate::resumption::session::new_client_session::NewClientSession;
 
 pub(crate) use crate::record::joiner::Message;
 
@@ -172,6 +174,14 @@ impl Flow {
             }
             None => mailbox.transport.invalidate_on_alert(session),
         }
+    }
+
+    /// Client, TLS 1.2: returns a new session with the connection, which was created before.
+    pub(crate) fn return_session(&mut self, session: NewClientSession) -> Result<(), Error> {
+        if let Some(connection) = &mut self.mailbox()?.connection {
+            NewSessions::add(&mut connection.receiver.post_handshake.sessions, session);
+        }
+        Ok(())
     }
 
     /// Stores the details of a refusal for the application. Returns the error that ends the

@@ -314,7 +314,8 @@ impl Records {
         let requester = established
             .requesting
             .map(|context| CertificateRequester::new(context.with_link(link)));
-        let mut post = PostHandshake::new(self.side, version, keys, established.tickets, answering);
+        let mut post =
+            PostHandshake::new(self.side, version, keys, established.sessions, answering);
         post.tolerate_truncation = established.tolerate_truncation;
         Ok(Connection {
             sender,

@@ -9,7 +9,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::resumption_rules;
-use crate::handshake::resumption_rules::{FoundSession, SessionId};
+use crate::handshake::resumption_rules::{FoundSession, Means, SessionId};
 use crate::handshake::runtime::flow::Flow;
 use crate::policy::Policy;
 use crate::record::limits;
@@ -17,7 +17,7 @@ use crate::resumption::session::Session;
 use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
 
-pub(super) use crate::handshake::resumption_rules::seal;
+pub(super) use crate::handshake::resumption_rules::seal_or_ask;
 
 /// Finds the session of the client's ticket or session ID, if this handshake may resume it.
 pub(super) async fn find(
@@ -25,8 +25,8 @@ pub(super) async fn find(
     config: &ServerConfig,
     hello: &ClientHello<'_>,
 ) -> Result<Option<FoundSession>, Error> {
-    let Some(identity) = offered_identity(hello, config) else { return Ok(None) };
-    let Some(found) = resumption_rules::find(flow, config, identity, false).await? else {
+    let Some((identity, means)) = offered_identity(hello, config) else { return Ok(None) };
+    let Some(found) = resumption_rules::find(flow, config, identity, means).await? else {
         return Ok(None);
     };
     let session = &found.session;
@@ -58,12 +58,12 @@ pub(super) async fn find(
 pub(super) fn offered_identity<'h>(
     hello: &ClientHello<'h>,
     config: &ServerConfig,
-) -> Option<&'h [u8]> {
+) -> Option<(&'h [u8], Means)> {
     // A ticket has priority over a session ID. RFC 5077 3.4
     match hello.extensions.session_ticket {
-        Some(ticket) if !ticket.is_empty() => Some(ticket),
+        Some(ticket) if !ticket.is_empty() => Some((ticket, Means::Ticket)),
         _ if !hello.session_id.is_empty() && config.resumption.store.is_some() => {
-            Some(hello.session_id)
+            Some((hello.session_id, Means::SessionId))
         }
         _ => None,
     }

@@ -62,7 +62,8 @@ pub(crate) async fn handshake(
     let mut server = Server::new(&mut flow, &config, &message, &hello)?;
     if let Some(session) = server.find_session().await? {
         // RFC 5246 7.3, figure 2
-        let mut flight = AbbreviatedFlight::new(server, session)?;
+        let new_ticket = server.renew_ticket(&session).await?;
+        let mut flight = AbbreviatedFlight::new(server, session, new_ticket)?;
         flight.send_server_hello()?;
         let AwaitingFinished { read_keys, client_finished, stored, limits, info, exporter } =
             flight.send_finished()?;
@@ -109,7 +110,7 @@ pub(crate) fn finish(
             boxed(|| sent.receive_certificate_verify(flow, config, client)).await?;
         }
         let write_keys = sent.receive_finished(flow, &main).await?;
-        sent.send_session_ticket(flow, config, &main)?;
+        sent.send_session_ticket(flow, config, &main).await?;
         sent.send_finished(flow, write_keys, &main)?;
         sent.complete(flow, config, &main)
     }
@@ -156,6 +157,14 @@ impl<'a> Server<'a> {
     /// RFC 5246 7.4.1.3, RFC 5077 3.4
     async fn find_session(&mut self) -> Result<Option<FoundSession>, Error> {
         resumption::find(self.flow, self.config, self.hello).await
+    }
+
+    /// Seals a resumed session in a new ticket, if the client's is to be replaced. RFC 5077 3.3
+    async fn renew_ticket(&mut self, found: &FoundSession) -> Result<Option<Vec<u8>>, Error> {
+        if !found.needs_new_ticket {
+            return Ok(None);
+        }
+        resumption::seal_or_ask(self.flow, self.config, &found.session).await
     }
 
     /// Selects the parameters of a full handshake. RFC 5246 7.4.1.3, RFC 8422 5.2
@@ -433,7 +442,7 @@ impl AwaitingClient {
 
     /// Sends the ticket that the ServerHello promised, or an empty ticket if none can be made.
     /// RFC 5077 3.3
-    fn send_session_ticket(
+    async fn send_session_ticket(
         &mut self,
         flow: &mut Flow,
         config: &ServerConfig,
@@ -443,7 +452,7 @@ impl AwaitingClient {
             return Ok(());
         }
         let session = self.new_session(config, main, true);
-        let ticket = resumption::seal(config, &session);
+        let ticket = resumption::seal_or_ask(flow, config, &session).await?;
         let message = NewSessionTicketTls12 {
             ticket_lifetime_hint: session.lifetime,
             ticket: ticket.as_deref().unwrap_or_default(),

@@ -364,7 +364,7 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let mut tickets = client_session::ticket_handler(
+        let mut sessions = client_session::from_tickets(
             config,
             &offer.server,
             &info,
@@ -372,7 +372,8 @@ impl<'a> Client<'a> {
             authenticated,
             secret,
         );
-        if let Some(handler) = &mut tickets {
+        let handler = sessions.as_mut().and_then(|sessions| sessions.tickets.as_mut());
+        if let Some(handler) = handler {
             let peer_parameters = || flow.peer_transport_parameters();
             handler.template.quic = config.common.quic_session(peer_parameters);
         }
@@ -382,7 +383,7 @@ impl<'a> Client<'a> {
             exporter,
             early_exporter: self.early_exporter.filter(|_| accepted),
             tolerate_truncation: config.common.tolerate_truncation,
-            tickets,
+            sessions,
             answering,
             requesting: None,
         })?;

@@ -16,7 +16,7 @@ use crate::connection::info::{ConnectionInfo, EarlyDataRejection};
 use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::question::{AdmitEarlyDataQuestion, AnswerValue, Question};
-use crate::handshake::resumption_rules::SessionId;
+use crate::handshake::resumption_rules::{Means, SessionId};
 use crate::handshake::runtime::flow::{Flow, wrong_answer};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{negotiate, resumption_rules};
@@ -66,7 +66,8 @@ pub(crate) async fn accept(
         }
         let Some(left) = tries.checked_sub(1) else { continue };
         tries = left;
-        let found = resumption_rules::find(flow, config, identity.identity, true).await?;
+        let found =
+            resumption_rules::find(flow, config, identity.identity, Means::PreSharedKey).await?;
         let Some(found) = found else { continue };
         let (session, now) = (&found.session, found.now);
         let name = hello.host_name();
@@ -237,12 +238,7 @@ pub(crate) fn send_tickets(
     secret: &ResumptionSecret,
     info: &mut ConnectionInfo,
 ) -> Result<(), Error> {
-    let resumption = &config.resumption;
-    template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
-    template.max_early_data =
-        if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
-    template.replay_guard =
-        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None }.map(Box::new);
+    set_ticket_parameters(&mut template, config);
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
@@ -264,6 +260,41 @@ pub(crate) fn send_tickets(
     Ok(())
 }
 
+/// Asks the application for a ticket for each element of `prepared`, like [`send_tickets`]. Returns
+/// the messages to send. They are not sent one by one, so that the answers are complete before the
+/// client can use a ticket.
+pub(crate) async fn ask_for_tickets(
+    flow: &mut Flow,
+    config: &ServerConfig,
+    prepared: &TicketRandoms,
+    mut template: Session,
+    secret: &ResumptionSecret,
+) -> Result<Vec<Vec<u8>>, Error> {
+    set_ticket_parameters(&mut template, config);
+    let mut messages = Vec::new();
+    for (nonce, values) in (0_u8..).zip(prepared.iter()) {
+        template.age_add = values.age_add;
+        template.secret = secret.psk(&[nonce]);
+        let Some(ticket) = resumption_rules::seal_or_ask(flow, config, &template).await? else {
+            break;
+        };
+        let mut message = Vec::new();
+        new_session_ticket(&template, &[nonce], &ticket).encode(&mut message)?;
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// Sets the parameters that all tickets of a connection have.
+fn set_ticket_parameters(template: &mut Session, config: &ServerConfig) {
+    let resumption = &config.resumption;
+    template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
+    template.max_early_data =
+        if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
+    template.replay_guard =
+        if template.max_early_data > 0 { resumption.replay_guard_id() } else { None }.map(Box::new);
+}
+
 /// Sends a ticket. Returns `false` if no ticket can be made. Further attempts would then fail as
 /// well.
 fn send_ticket(
@@ -277,11 +308,22 @@ fn send_ticket(
     let Some(ticket) = resumption_rules::issue(config, session, session_id, info) else {
         return Ok(false);
     };
-    let message = NewSessionTicket {
+    let nonce = [nonce];
+    let message = new_session_ticket(session, &nonce, &ticket);
+    flow.send_with(|out| message.encode(out), |_| {})?;
+    Ok(true)
+}
+
+fn new_session_ticket<'m>(
+    session: &Session,
+    ticket_nonce: &'m [u8],
+    ticket: &'m [u8],
+) -> NewSessionTicket<'m> {
+    NewSessionTicket {
         ticket_lifetime: session.lifetime,
         ticket_age_add: session.age_add,
-        ticket_nonce: &[nonce],
-        ticket: &ticket,
+        ticket_nonce,
+        ticket,
         extensions: NewSessionTicketExtensions {
             early_data: (session.max_early_data > 0).then_some(session.max_early_data),
             tls_flags: session
@@ -289,7 +331,5 @@ fn send_ticket(
                 .then_some(TlsFlags::ONLY_RESUMPTION_ACROSS_NAMES),
             ..Default::default()
         },
-    };
-    flow.send_with(|out| message.encode(out), |_| {})?;
-    Ok(true)
+    }
 }

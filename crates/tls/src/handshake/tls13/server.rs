@@ -66,7 +66,13 @@ pub(crate) async fn handshake(
         boxed(|| sent.receive_certificate(flow, config)).await?;
     }
     sent.receive_finished(flow).await?;
-    sent.complete(flow, config)
+    sent.restore_session();
+    let mut asked = Vec::new();
+    if config.resumption.asks_for_tickets() {
+        // This future is boxed, because most configurations do not ask.
+        asked = boxed(|| sent.ask_for_tickets(flow, config)).await?;
+    }
+    sent.complete(flow, config, asked)
 }
 
 /// Sends the messages from ServerHello to Finished, after a HelloRetryRequest if needed.
@@ -522,23 +528,31 @@ impl AwaitingFinished {
         )
     }
 
-    /// Installs the client's application keys, sends tickets, and creates the connection.
-    fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>) -> Outcome {
-        let Self { suite, mut transcript, mut info, method, main, .. } = self;
-        flow.install_read(self.client_keys)?;
-        let (session, credential) = match method {
-            AuthMethod::PreSharedKey { session, .. } => (session, None),
-            AuthMethod::Certificate { credential, .. } => (None, Some(credential)),
-        };
-        let authenticated = session.as_ref().map(|session| session.authenticated);
-        // Sessions from a resumption remain bound to the credential of the original full handshake.
-        let resumed = session.as_ref().and_then(|session| session.credential);
-        let has_name = info.server_name.is_some();
-        let credential =
-            credential.map(|credential| credential.id().in_session(has_name)).or(resumed);
-        if let Some(session) = session {
-            info.restore(&session);
+    /// Copies the client's identity from the resumed session.
+    fn restore_session(&mut self) {
+        if let Some(session) = self.method.session() {
+            self.info.restore(session);
         }
+    }
+
+    /// Asks the application to seal the sessions of this connection. Returns the messages with the
+    /// tickets. RFC 9846 4.7.1
+    async fn ask_for_tickets(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        let secret = self.main.resumption_secret(&self.transcript.digest());
+        let session = new_session(config, self.suite, &self.info, &self.method);
+        let prepared = &self.ticket_randoms;
+        resumption::ask_for_tickets(flow, config, prepared, session, &secret).await
+    }
+
+    /// Installs the client's application keys, sends tickets, and creates the connection. `asked`
+    /// has the messages with the tickets, if the application was asked for them.
+    fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>, asked: Vec<Vec<u8>>) -> Outcome {
+        let Self { suite, mut transcript, mut info, method, main, ticket_randoms, .. } = self;
+        flow.install_read(self.client_keys)?;
         // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
         info.post_handshake_auth &= info.pre_shared_key().is_none();
         // This state is kept only if post-handshake authentication is possible. RFC 9846 4.7.2
@@ -546,22 +560,50 @@ impl AwaitingFinished {
         let requesting = requests_later.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
-        if !self.ticket_randoms.is_empty() {
+        if !ticket_randoms.is_empty() && !config.resumption.asks_for_tickets() {
             let secret = main.resumption_secret(&transcript.digest());
-            let mut template = server_session(config, suite, &info, credential, authenticated);
-            template.quic = config.common.quic_session(Vec::new);
-            let prepared = &self.ticket_randoms;
-            resumption::send_tickets(flow, config, prepared, template, &secret, &mut info)?;
+            let session = new_session(config, suite, &info, &method);
+            resumption::send_tickets(flow, config, &ticket_randoms, session, &secret, &mut info)?;
+        }
+        for message in asked {
+            let append = |out: &mut Vec<u8>| {
+                out.extend_from_slice(&message);
+                Ok::<_, Error>(())
+            };
+            flow.send_with(append, |_| {})?;
         }
         flow.connect(Established {
             info,
             exporter: self.exporter,
             early_exporter: self.early_exporter,
             tolerate_truncation: config.common.tolerate_truncation,
-            tickets: None,
+            sessions: None,
             answering: None,
             requesting,
         })?;
         Ok(Completion::Done)
     }
+}
+
+/// Creates the session of a connection. The caller has to set the parameters of its ticket.
+fn new_session(
+    config: &ServerConfig,
+    suite: &'static Suite,
+    info: &ConnectionInfo,
+    method: &AuthMethod,
+) -> Session {
+    let (credential, authenticated) = match method {
+        AuthMethod::Certificate { credential, .. } => {
+            (Some(credential.id().in_session(info.server_name.is_some())), None)
+        }
+        // Sessions from a resumption remain bound to the credential of the original full handshake.
+        AuthMethod::PreSharedKey { session, .. } => {
+            let resumed = session.as_deref();
+            let credential = resumed.and_then(|session| session.credential);
+            (credential, resumed.map(|session| session.authenticated))
+        }
+    };
+    let mut session = server_session(config, suite, info, credential, authenticated);
+    session.quic = config.common.quic_session(Vec::new);
+    session
 }

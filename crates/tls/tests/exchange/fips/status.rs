@@ -150,6 +150,7 @@ fn private_keys_and_chains_are_checked() {
 #[test]
 fn tickets_have_to_be_sealed_by_this_library() {
     server_breaks(FipsReason::TicketSealer, |b| b.tickets(Arc::new(OwnSealer)));
+    server_breaks(FipsReason::TicketSealer, |b| b.ask_for_tickets(Duration::from_secs(60)));
     let without = server().fips(true).without_tickets().build().unwrap();
     assert_eq!(without.fips(), approved());
 }

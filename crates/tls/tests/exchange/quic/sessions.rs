@@ -11,7 +11,7 @@ use tercel::session::{
     TicketSealer,
 };
 use tercel::wire::ProtocolVersion;
-use tercel::{ClientConfig, Policy, ServerConfig};
+use tercel::{ClientConfig, Policy, Question, ServerConfig};
 
 use super::pair::{OF_SERVER, Pair, client, server};
 use crate::fixtures::NAME;
@@ -258,4 +258,44 @@ fn a_saved_session_is_resumed() {
     let saved = store.to_bytes();
     let restored = ClientMemoryStore::from_bytes(&saved, 10, 2).unwrap();
     assert!(visit(&client(Arc::new(restored)), &server));
+}
+
+#[test]
+fn an_application_seals_and_opens_tickets_over_quic() {
+    let sealer = RotatingTickets::new(UnixTime::now()).unwrap();
+    let asking = server().ask_for_tickets(sealer.lifetime()).build().unwrap();
+    let client = tls13();
+    let mut asked = Vec::new();
+    for resumed in [false, true] {
+        let pair = Pair::new(&client, &asking).answering(|_, question| {
+            asked.push(format!("{question:?}"));
+            match question {
+                Question::SealTicket(question) => question.resolve(&sealer),
+                Question::OpenTicket(question) => question.resolve(&sealer),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(pair.connect().client.connection().info.resumed, resumed);
+    }
+    assert_eq!(asked, ["SealTicket", "SealTicket", "OpenTicket", "SealTicket"]);
+}
+
+#[test]
+fn new_sessions_can_be_returned_over_quic() {
+    let store = Arc::new(ClientMemoryStore::default());
+    let client = client().session_store(store.clone()).return_new_sessions(true).build().unwrap();
+    let server = server().build().unwrap();
+    for resumed in [false, true] {
+        let mut ends = Pair::new(&client, &server).connect();
+        let connection = ends.client.connection();
+        assert_eq!(connection.info.resumed, resumed);
+        // Sessions that were received remain when no more are wanted.
+        connection.incoming.ignore_tickets();
+        let new = connection.incoming.take_new_sessions();
+        assert_eq!(new.len(), if resumed { 1 } else { 2 });
+        assert!(connection.incoming.take_new_sessions().is_empty());
+        for each in new {
+            store.put_session(&each.key, each.session, each.expires);
+        }
+    }
 }

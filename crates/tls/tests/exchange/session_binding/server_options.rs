@@ -172,6 +172,7 @@ pub(super) fn resumption_options() -> Vec<Entry<ServerConfigBuilder>> {
         server_option("tickets", true, same, |b| {
             b.tickets(Arc::new(RotatingTickets::new(UnixTime::now()).unwrap()))
         }),
+        server_option("ask_for_tickets", true, same, |b| b.ask_for_tickets(Duration::from_secs(9))),
         server_option("without_tickets", true, same, ServerConfigBuilder::without_tickets),
         server_option("session_store", true, same, |b| {
             b.without_tickets().session_store(Policy::Here(Arc::new(ServerMemoryStore::new(10))))

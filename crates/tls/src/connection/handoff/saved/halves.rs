@@ -72,7 +72,7 @@ pub(super) fn write_receiver(w: &mut Writer<'_>, receiver: &Receiver) {
         side: _,
         version: _,
         keys,
-        tickets: _,
+        sessions: _,
         // `check_idle` has ensured that there is nothing to save.
         authentication: _,
         tolerate_truncation: _,

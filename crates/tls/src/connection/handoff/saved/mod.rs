@@ -91,8 +91,9 @@ impl Connection {
     /// Restores a client's connection from the bytes of [`Self::save`]. The keys are expanded on
     /// first use.
     ///
-    /// Sessions from later tickets are stored in the store of `config`. Only a client with the same
-    /// requirements on servers as the original configuration finds them there.
+    /// Sessions from later tickets are stored in the store of `config`, or returned, as `config`
+    /// says. Only a client with the same requirements on servers as the original configuration
+    /// finds them there.
     ///
     /// # Errors
     /// If the bytes are not those of a client's connection, or their format is unknown.
@@ -119,8 +120,11 @@ impl Connection {
             return Err(Misuse::PartialMessage.into());
         }
         sender.check_movable()?;
-        let tickets =
-            receiver.post_handshake.tickets.as_mut().and_then(|handler| tickets::to_bytes(handler));
+        let tickets = receiver
+            .post_handshake
+            .sessions
+            .as_mut()
+            .and_then(|sessions| tickets::to_bytes(sessions));
         // The capacity is sufficient from the start, since a reallocation would leave secrets in
         // memory.
         let parts = [
@@ -231,7 +235,7 @@ fn read(r: &mut Reader<'_>, config: &Config<'_>) -> Option<Connection> {
     };
     let info = info::read(r, version, suite.code)?;
     if read_bool(r)? {
-        receiver.post_handshake.tickets = tickets::read(r, config.client()?, suite)?;
+        receiver.post_handshake.sessions = tickets::read(r, config.client()?, suite)?;
     }
     if read_bool(r)? {
         // A TLS 1.3 connection has no stored session, since a fatal alert invalidates no session.

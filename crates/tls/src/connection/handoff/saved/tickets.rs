@@ -14,16 +14,16 @@ use tercel_wire::{Reader, Writer};
 use zeroize::Zeroizing;
 
 use crate::config::client::ClientConfig;
-use crate::connection::tickets::TicketHandler;
+use crate::connection::tickets::{Destination, NewSessions, TicketHandler};
 use crate::keys::suite::Suite;
 use crate::keys::tls13::ResumptionSecret;
 use crate::resumption::session::Session;
 use crate::resumption::session::client_store::ClientSessionKey;
 
 /// Encodes the state. Returns `None` if a part is longer than its length field. A session with such
-/// a part could not be stored, either.
-pub(super) fn to_bytes(handler: &mut TicketHandler) -> Option<Zeroizing<Vec<u8>>> {
-    let TicketHandler { secret, template, key, store: _, clock: _, left } = handler;
+/// a part could not be stored, either. Sessions that the caller has not taken are not saved.
+pub(super) fn to_bytes(sessions: &mut NewSessions) -> Option<Zeroizing<Vec<u8>>> {
+    let TicketHandler { secret, template, key, clock: _, left } = sessions.tickets.as_mut()?;
     // The template's secret is unused: each ticket replaces it by its own secret.
     template.secret = Secret::new(secret.as_bytes());
     let session = Zeroizing::new(template.to_bytes()?);
@@ -43,7 +43,7 @@ pub(super) fn read(
     r: &mut Reader<'_>,
     config: &ClientConfig,
     suite: &'static Suite,
-) -> Option<Option<Box<TicketHandler>>> {
+) -> Option<Option<Box<NewSessions>>> {
     let key = ClientSessionKey::read(r)?;
     let left = r.u8().ok()?;
     let template = Session::from_bytes(r.opaque24().ok()?)?;
@@ -53,8 +53,9 @@ pub(super) fn read(
     let secret = ResumptionSecret::from_bytes(suite, template.secret.as_bytes())?;
     // The key contains a digest of the requirements that the server met. Therefore a configuration
     // with other requirements does not find the session.
-    Some(config.resumption.store.as_ref().map(|store| {
+    Some(Destination::of(&config.resumption).map(|destination| {
         let clock = Arc::clone(&config.common.clock);
-        Box::new(TicketHandler { secret, template, key, store: Arc::clone(store), clock, left })
+        let tickets = Some(TicketHandler { secret, template, key, clock, left });
+        Box::new(NewSessions { tickets, destination })
     }))
 }

@@ -44,20 +44,23 @@ pub(super) struct AbbreviatedFlight<'a> {
 }
 
 impl<'a> AbbreviatedFlight<'a> {
-    pub(super) fn new(server: Server<'a>, found: FoundSession) -> Result<Self, Error> {
+    /// `new_ticket` replaces the client's.
+    pub(super) fn new(
+        server: Server<'a>,
+        found: FoundSession,
+        new_ticket: Option<Vec<u8>>,
+    ) -> Result<Self, Error> {
         let Server { flow, config, message, hello, secure_renegotiation } = server;
-        let FoundSession { mut session, is_stored, is_from_application, needs_new_ticket, now } =
-            found;
+        let FoundSession { mut session, is_stored, is_from_application, now, .. } = found;
         // The session ends as before.
         let rest = session.expires().as_secs().saturating_sub(now.as_secs());
         let hint = u32::try_from(rest).unwrap_or(u32::MAX);
-        let new_ticket = if needs_new_ticket { resumption::seal(config, &session) } else { None };
         let new_ticket = new_ticket.map(|ticket| (hint, ticket));
         let randoms = Randoms { client: *hello.random, server: server_random(config)? };
         let id = resumption::offered_identity(hello, config);
         let stored = id
             .filter(|_| is_stored || is_from_application)
-            .and_then(|id| stored_session(config, is_stored.then_some(&*session), id));
+            .and_then(|(id, _)| stored_session(config, is_stored.then_some(&*session), id));
         let suite = session.suite;
         let mut info = ConnectionInfo::new(ProtocolVersion::TLS1_2, suite.code);
         info.resumed = true;
