@@ -72,12 +72,11 @@ without_effect! {
 without_effect! {
     NOTHING, |what| errors::push_unsupported(what);
     SSL_CTX_add_client_custom_ext, SSL_CTX_add_custom_ext, SSL_CTX_add_server_custom_ext,
-    SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine, SSL_CTX_use_RSAPrivateKey,
-    SSL_CTX_use_RSAPrivateKey_ASN1, SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex,
-    SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_add_store_cert_subjects_to_stack,
+    SSL_CTX_enable_ct, SSL_CTX_set_client_cert_engine, SSL_CTX_use_serverinfo,
+    SSL_CTX_use_serverinfo_ex, SSL_CTX_use_serverinfo_file, SSL_SESSION_set1_master_key, SSL_add_store_cert_subjects_to_stack,
     SSL_dup, SSL_enable_ct, SSL_export_keying_material_early, SSL_new_session_ticket,
     SSL_set_session_ticket_ext, SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
-    SSL_srp_server_param_with_username, SSL_use_RSAPrivateKey, SSL_use_RSAPrivateKey_ASN1,
+    SSL_srp_server_param_with_username,
 }
 
 // 0 says that the client has to be answered and that the function is to be called again.
