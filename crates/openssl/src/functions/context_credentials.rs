@@ -370,6 +370,7 @@ pub(super) fn set_chain(settings: &mut Settings, chain: Option<Vec<Certificate>>
             identity.changed().chain = chain;
             OK
         }
+        None if chain.is_none() => OK,
         None => {
             errors::push(reasons::NO_CERTIFICATE_SET);
             FAIL

@@ -1,6 +1,6 @@
 //! SSL: handshake, reading, writing, closing, and what an operation waits for.
 
-use core::ffi::{c_int, c_long, c_uchar, c_void};
+use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
@@ -86,13 +86,6 @@ functions! {
         // SAFETY: the caller's duty.
         unsafe { result_ex(write(ssl, data), count) }
     }
-    /// Kernel TLS is not used, so there is nothing to send files by.
-    fn SSL_sendfile(ssl: &Ssl; _file: c_int, _offset: c_long, _size: usize, _flags: c_int)
-        -> isize = -1 => {
-        let _ = ssl;
-        errors::push_unsupported("SSL_sendfile needs kernel TLS");
-        -1
-    }
     fn SSL_pending(ssl: &Ssl;) -> c_int = 0 => {
         c_int::try_from(ssl.plaintext.borrow().len()).unwrap_or(c_int::MAX)
     }
@@ -129,40 +122,6 @@ functions! {
             Some(WaitingMessage::KeyUpdate(kind)) => kind,
             _ => -1,
         }
-    }
-    /// Renegotiation is refused: it is not part of what Tercel implements.
-    fn SSL_renegotiate(_ssl: &Ssl;) -> c_int = FAIL => {
-        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
-        FAIL
-    }
-    fn SSL_renegotiate_abbreviated(_ssl: &Ssl;) -> c_int = FAIL => {
-        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
-        FAIL
-    }
-    fn SSL_renegotiate_pending(_ssl: &Ssl;) -> c_int = 0 => {
-        0
-    }
-    /// There are no asynchronous jobs.
-    fn SSL_waiting_for_async(_ssl: &Ssl;) -> c_int = 0 => {
-        0
-    }
-    fn SSL_get_all_async_fds(_ssl: &Ssl; _to: *mut c_int, count: *mut usize) -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        unsafe { store(count, 0) };
-        OK
-    }
-    fn SSL_get_changed_async_fds(_ssl: &Ssl;
-        _added: *mut c_int, added: *mut usize, _removed: *mut c_int, removed: *mut usize,
-    ) -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        unsafe {
-            store(added, 0);
-            store(removed, 0);
-        }
-        OK
-    }
-    fn SSL_alloc_buffers(_ssl: &Ssl;) -> c_int = FAIL => {
-        OK
     }
     fn SSL_free_buffers(ssl: &Ssl;) -> c_int = FAIL => {
         c_int::from(ssl.plaintext.borrow().len() == 0)
