@@ -6,12 +6,11 @@
    PARTLY    has the result of OpenSSL's on a new object; the last column says what differs afterwards
    OTHER     has another result than OpenSSL's; the last column says which one
 
-   The columns are: the function; its arguments; OpenSSL's result on a new object, and the reason of its newest error; in
-   REFUSED and OTHER, the same here (an entry of REFUSED has no reason of sslerr.h); and of 52 programs those that import
-   the function, with what they do with its result. Functions without a result have rows with _VOID. METHOD, OPTION and
-   MODE are rows of which only the name differs. The arguments name the owner: what is `copied` or `kept` remains the
-   application's, what is `passed` is the library's if the function succeeds, and a result that is `made` is the
-   application's.
+   The columns are: the function; its arguments; OpenSSL's result on a new object, and the reason of its newest error;
+   in REFUSED and OTHER the same here (without the reason for REFUSED); and of 52 programs those that import the function,
+   with what they do with its result. Functions without a result have rows with _VOID. METHOD, OPTION and MODE are rows
+   of which only the name differs. The arguments name the owner: what is `copied` or `kept` remains the application's,
+   what is `passed` is the library's if the function succeeds, and a result that is `made` is the application's.
 
    same/stubs.c calls each row on both libraries. stubs.rs compares the rows with the sources, and makes a section of
    docs/openssl.md from them. */
@@ -133,6 +132,10 @@ OPTION(SSL_OP_NO_QUERY_MTU, "openssl")
 OPTION(SSL_OP_COOKIE_EXCHANGE, "openssl")
 
 SUBJECT("TLS 1.1 and older, DTLS", "their methods make contexts, whose handshakes fail")
+OPTION(SSL_OP_NO_SSLv3, "most programs")
+OPTION(SSL_OP_NO_TLSv1, "most programs")
+OPTION(SSL_OP_NO_TLSv1_1, "most programs")
+OPTION(SSL_OP_NO_DTLSv1, "none")
 METHOD(TLSv1_method, "Python, Net::SSLeay")
 METHOD(TLSv1_client_method, "Net::SSLeay")
 METHOD(TLSv1_server_method, "Net::SSLeay")
@@ -249,6 +252,12 @@ PARTLY_VOID(SSL_CTX_set0_CA_list, (ctx, passed(sk_X509_NAME_new_null(), free_lis
             "has no effect for a client")
 PARTLY_VOID(SSL_set0_CA_list, (ssl, passed(sk_X509_NAME_new_null(), free_list)), "none", "likewise")
 
+OTHER(SSL_CTX_get_client_CA_list, (ctx), SOME, NONE, 0, NONE,
+      "nginx, HAProxy, Apache, Node, Net::SSLeay, tcnative, kamailio",
+      "returns NULL for an empty list")
+OTHER(SSL_CTX_get0_CA_list, (ctx), SOME, NONE, 0, NONE, "none", "likewise")
+OTHER(SSL_get_client_CA_list, (ssl), SOME, NONE, 0, NONE, "Apache, stunnel, Ruby, Net::SSLeay, neon", "likewise")
+OTHER(SSL_get0_CA_list, (ssl), SOME, NONE, 0, NONE, "none", "likewise")
 OTHER(SSL_CTX_set_cert_flags, (ctx, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none",
       "has as its result the flags that are set, which are those of Suite B")
 OTHER(SSL_set_cert_flags, (ssl, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none", "likewise")
@@ -312,5 +321,6 @@ IGNORED_VOID(SSL_add_ssl_module, (), "none")
 PARTLY(SSL_CTX_sessions, (ctx), SOME, NONE, "Net::SSLeay returns it to its caller", "returns an empty table")
 PARTLY(SSL_CIPHER_find, (ssl, copied("\377\377")), 0, NONE, "nginx, HAProxy, Node, squid, openssl",
        "finds the nine suites")
+OTHER(SSL_client_version, (ssl), 0x10000, NONE, TLS1_2_VERSION, NONE, "none", "is not 0x10000 before the handshake")
 OTHER(SSL_get0_dane, (ssl), SOME, NONE, 0, NONE, "none", "returns NULL")
 OTHER(SSL_test_functions, (), SOME, NONE, 0, NONE, "none", "returns NULL")

@@ -150,6 +150,20 @@ fn each_row_has_a_function_that_does_less() {
     assert!(done.is_empty(), "remove rows from tests/stubs.h: {done:?}");
 }
 
+#[test]
+fn each_option_is_used_or_has_a_row() {
+    let Ok(header) = std::fs::read_to_string("/usr/include/openssl/ssl.h") else { return };
+    let (own, rows) = (read("src/settings/options.rs"), names(|kind| kind == "OPTION"));
+    for line in header.lines() {
+        let mut words = line.split_whitespace().rev();
+        let (bit, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if let Some(bit) = bit.strip_prefix("SSL_OP_BIT(") {
+            let is_used = own.contains(&format!("u64 = 1 << {};", bit.trim_end_matches(')')));
+            assert!(is_used || rows.contains(name), "add {name} to tests/stubs.h");
+        }
+    }
+}
+
 /// Names for readers. Functions of contexts and connections with the same rest are one name.
 fn shown(rows: &[&Row]) -> Vec<String> {
     let mut shown = Vec::new();

@@ -62,10 +62,10 @@ unsafe fn of_context(
             errors::push_not_now("SSL_CTX_callback_ctrl sets callbacks");
             0
         }
-        // SAFETY: as this function's contract.
-        14 | 83 => {
-            context.change(|settings| unsafe { change_extra_chain(settings, command, parg) })
-        }
+        14 | 83 => context.change(|settings| {
+            // SAFETY: as this function's contract.
+            unsafe { change_extra_chain(settings, command, parg) }
+        }),
         54 => context.change(|settings| {
             settings.callbacks.server_name.argument = parg;
             1

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::{FAIL, OK};
 use crate::context::Context;
 use crate::entry::{functions, give};
-use crate::session::Session;
+use crate::session::{Fields, Session, now};
 use crate::settings::callbacks::{self as cb, Callback};
 use crate::sys::crypto::OPENSSL_LH_new;
 
@@ -48,6 +48,8 @@ functions! {
         EMPTY.load(Ordering::Acquire)
     }
     fn SSL_SESSION_new(;) -> *mut Session = core::ptr::null_mut() => {
-        give(Session::new(crate::session::Fields::default()))
+        /// The lifetime in seconds of a session that nothing else is known of.
+        const TIMEOUT: c_long = 304;
+        give(Session::new(Fields { time: now(), timeout: TIMEOUT, ..Fields::default() }))
     }
 }
