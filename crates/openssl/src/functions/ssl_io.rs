@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
-use crate::connection::state::{Side, Want};
+use crate::connection::state::{Side, Stage, Want};
 use crate::connection::writing::{Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
@@ -29,13 +29,13 @@ functions! {
         handshake(ssl)
     }
     fn SSL_accept(ssl: &Ssl;) -> c_int = -1 => {
-        if ssl.side.get().is_none() {
+        if has_no_side(ssl, ssl.settings().method.server) {
             ssl.side.set(Some(Side::Server));
         }
         handshake(ssl)
     }
     fn SSL_connect(ssl: &Ssl;) -> c_int = -1 => {
-        if ssl.side.get().is_none() {
+        if has_no_side(ssl, ssl.settings().method.client) {
             ssl.side.set(Some(Side::Client));
         }
         handshake(ssl)
@@ -128,7 +128,23 @@ functions! {
     }
 }
 
+/// Whether `SSL_accept` or `SSL_connect` sets its side: the connection has none, or a new one has
+/// the only side of a method without this one.
+fn has_no_side(ssl: &Ssl, has_method: bool) -> bool {
+    ssl.side.get().is_none() || !has_method && matches!(*ssl.stage.borrow(), Stage::New)
+}
+
 fn handshake(ssl: &Ssl) -> c_int {
+    let method = ssl.settings().method;
+    let has_side = match ssl.side.get() {
+        Some(Side::Client) => method.client,
+        Some(Side::Server) => method.server,
+        None => true,
+    };
+    if !has_side {
+        errors::push_not_now("the method is for the other side");
+        return 0;
+    }
     ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
 }
 
