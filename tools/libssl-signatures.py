@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares the arguments and results of libssl's functions in crates/openssl with those of OpenSSL's ssl.h: pointers, and
 the sizes of numbers. Functions that ignore their arguments, and those that a macro makes, are not compared.
-usage: tools/libssl-signatures.py      in the folder of the workspace"""
+usage: tools/libssl-signatures.py [--getters]      in the folder of the workspace
+--getters prints the calls of tests/same/getters.c instead: functions of one object that do as much as OpenSSL's."""
 
 import pathlib
 import re
@@ -67,6 +68,19 @@ own = {}
 for name, first, rest, result in re.findall(
         r"\bfn (\w+)\(([^{;]*?;)?([^{}]*?)\)\s*->\s*([^={]+?)\s*=\s", sources):
     own[name] = ([of_rust(each) for each in split(first.rstrip(";")) + split(rest)], of_rust(result))
+
+if "--getters" in sys.argv:
+    rows = pathlib.Path("crates/openssl/tests/stubs.h").read_text()
+    left_out = set(re.findall(r"^(?:REFUSED|OTHER)\((\w+)", rows, re.M))
+    left_out |= {"DTLS_get_data_mtu", "SSL_SESSION_get_time"}
+    objects = {"SSL_CTX": "ctx", "SSL": "ssl", "SSL_SESSION": "session", "SSL_CIPHER": "cipher"}
+    for name in names:
+        found = re.search(r"([^;{}]*)\b%s ?\( ?(?:const )?(\w+) ?\*\w*\)$" % name, declarations.get(name, ""))
+        if found and found[2] in objects and not name.endswith(("_free", "_ref")) and name not in left_out:
+            kind = "TEXT" if "char" in found[1] else "POINTER" if "*" in found[1] else \
+                "NUMBER" if of_c(found[1]) else "NOTHING"
+            print(f"{kind}({name}, {objects[found[2]]})")
+    sys.exit()
 
 compared = 0
 wrong = []

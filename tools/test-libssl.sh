@@ -55,12 +55,13 @@ sed -n 's/^# *define \(SSL_R_[A-Z0-9_]*\)  *\([0-9]*\)$/\1 \2/p' /usr/include/op
 
 step "functions have the arguments and results of ssl.h"
 python3 tools/libssl-signatures.py
+python3 tools/libssl-signatures.py --getters >"$target/getters.h"
 
 [ -e "$MATERIAL/pss.pem" ] || make_material
 
 compile() { # PROGRAM SOURCES...
     cc -std=c11 -Wall -Wextra -Werror -Wno-deprecated-declarations -D_GNU_SOURCE -g -O1 -fsanitize=address,undefined \
-        -fno-sanitize-recover=all -o "$target/$1" "${@:2}" "$target/libssl.so.3" -l:libcrypto.so.3 -lpthread
+        -fno-sanitize-recover=all -I "$target" -o "$target/$1" "${@:2}" "$target/libssl.so.3" -l:libcrypto.so.3 -lpthread
 }
 
 step "programs in C under AddressSanitizer and UndefinedBehaviorSanitizer"

@@ -9,7 +9,7 @@ use tercel::wire::{AlertDescription, ProtocolVersion};
 
 use super::Ssl;
 use super::pump::Moved;
-use super::state::{Side, Want};
+use super::state::{Side, Stage, Want};
 use super::writing::WaitingMessage;
 use crate::errors::{self, reasons};
 use crate::settings::options::{VERIFY_CLIENT_ONCE, VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER};
@@ -48,7 +48,8 @@ impl Ssl {
     /// A server requests the client's certificate. `None`: an error is in the queue.
     pub(crate) fn request_certificate(&self) -> Option<()> {
         let mode = self.settings().verify_mode;
-        let reason = if self.version() != i32::from(ProtocolVersion::TLS1_3.0) {
+        let is_new = matches!(*self.stage.borrow(), Stage::New);
+        let reason = if is_new || self.version() != i32::from(ProtocolVersion::TLS1_3.0) {
             Some(reasons::WRONG_SSL_VERSION)
         } else if self.side.get() != Some(Side::Server) {
             Some(reasons::NOT_SERVER)

@@ -386,7 +386,7 @@ unsafe fn command_of(
             }
             bio::DO_STATE_MACHINE => continue_handshake(bio, ssl, next),
             bio::CTRL_DUP => {
-                errors::push_unsupported("SSL_dup is not supported");
+                errors::push_unsupported("BIO_dup_chain needs SSL_dup, which is not supported");
                 0
             }
             _ => BIO_ctrl(SSL_get_rbio(ssl), command, number, pointer),

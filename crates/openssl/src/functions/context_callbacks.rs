@@ -89,7 +89,7 @@ functions! {
                     // Diffie-Hellman parameters are never used.
                     SET_TMP_DH_CB => {}
                     SET_SRP_CB..=SET_SRP_CB_LAST => {
-                        return refused::without(function.is_some(), "SRP").into();
+                        return refused::without(function.is_some(), "a callback for SRP").into();
                     }
                     _ => return 0,
                 }

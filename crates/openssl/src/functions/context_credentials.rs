@@ -60,6 +60,16 @@ functions! {
         // SAFETY: the caller's duty.
         put_key_file(&**context, unsafe { text(file) }, kind)
     }
+    fn SSL_CTX_use_RSAPrivateKey(context: &Context; key: *mut c_void) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        put_key(&**context, unsafe { Key::of_rsa(key) })
+    }
+    fn SSL_CTX_use_RSAPrivateKey_ASN1(context: &Context; der: *const c_uchar, length: c_long)
+        -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let key = unsafe { key_of(RSA, der, length) };
+        key.map_or(FAIL, |key| put_key(&**context, Some(key)))
+    }
     fn SSL_CTX_use_RSAPrivateKey_file(context: &Context; file: *const c_char, kind: c_int)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
@@ -325,7 +335,7 @@ pub(super) fn current_key(settings: &Settings) -> *mut EVP_PKEY {
 }
 
 /// libcrypto's number of RSA keys.
-const RSA: c_int = 6;
+pub(super) const RSA: c_int = 6;
 
 /// A private key of this kind in DER. If it is malformed, an error is in the queue.
 ///
@@ -360,6 +370,7 @@ pub(super) fn set_chain(settings: &mut Settings, chain: Option<Vec<Certificate>>
             identity.changed().chain = chain;
             OK
         }
+        None if chain.is_none() => OK,
         None => {
             errors::push(reasons::NO_CERTIFICATE_SET);
             FAIL

@@ -57,6 +57,23 @@ unsafe fn of_context(
     }
     let status = context.settings().callbacks.status;
     Some(match command {
+        // Functions have types of their own for callbacks: `SSL_CTX_callback_ctrl`.
+        6 => {
+            errors::push_not_now("SSL_CTX_callback_ctrl sets callbacks");
+            0
+        }
+        14 | 83 => context.change(|settings| {
+            // SAFETY: as this function's contract.
+            unsafe { change_extra_chain(settings, command, parg) }
+        }),
+        54 => context.change(|settings| {
+            settings.callbacks.server_name.argument = parg;
+            1
+        }),
+        64 => context.change(|settings| {
+            settings.callbacks.status.argument = parg;
+            1
+        }),
         20 => c_long::try_from(context.tickets.cache().len()).unwrap_or(c_long::MAX),
         21 => counters.connect.get(),
         22 => counters.connect_good.get(),
@@ -74,8 +91,7 @@ unsafe fn of_context(
         42 => context.tickets.cache().size.swap(larg, Relaxed),
         43 => context.tickets.cache().size.load(Relaxed),
         44 => {
-            let mode = u32::try_from(larg).unwrap_or(0);
-            let old = context.cache_mode.swap(mode, Relaxed).into();
+            let old = context.cache_mode.swap(bits(larg), Relaxed).into();
             // Configurations depend on the mode.
             context.change(|_| ());
             old
@@ -163,6 +179,11 @@ pub(super) unsafe fn chain(
     Some(1)
 }
 
+/// The bits of a setting, which programs may pass as a negative number.
+fn bits(larg: c_long) -> u32 {
+    u32::try_from(larg & 0xffff_ffff).unwrap_or(0)
+}
+
 /// Commands that contexts and connections have in common. `None` for unknown ones.
 ///
 /// # Safety
@@ -182,13 +203,13 @@ pub(super) unsafe fn set(
             1
         }
         // SAFETY: as this function's contract.
-        14 | 88 | 89 | 83 => unsafe { set_certificates(settings, command, larg, parg) },
+        88 | 89 => unsafe { set_certificates(settings, command, larg, parg) },
         33 => {
-            settings.mode |= u32::try_from(larg).unwrap_or(0);
+            settings.mode |= bits(larg);
             settings.mode.into()
         }
         78 => {
-            settings.mode &= !u32::try_from(larg).unwrap_or(0);
+            settings.mode &= !bits(larg);
             settings.mode.into()
         }
         51 => match usize::try_from(larg) {
@@ -200,12 +221,11 @@ pub(super) unsafe fn set(
         },
         // The result shows that other flags than the profiles of Suite B are not set.
         99 => {
-            let flags = u32::try_from(larg).unwrap_or(u32::MAX);
-            settings.certificate_flags |= flags & suite_b::FLAGS;
+            settings.certificate_flags |= bits(larg) & suite_b::FLAGS;
             settings.certificate_flags.into()
         }
         100 => {
-            settings.certificate_flags &= !u32::try_from(larg).unwrap_or(0);
+            settings.certificate_flags &= !bits(larg);
             settings.certificate_flags.into()
         }
         41 => core::mem::replace(&mut settings.read_ahead, larg != 0).into(),
@@ -213,14 +233,6 @@ pub(super) unsafe fn set(
             let length = usize::try_from(larg).ok().filter(|n| (512..=16384).contains(n));
             let Some(length) = length else { return Some(0) };
             settings.max_fragment = length;
-            1
-        }
-        54 => {
-            settings.callbacks.server_name.argument = parg;
-            1
-        }
-        64 => {
-            settings.callbacks.status.argument = parg;
             1
         }
         65 => {
@@ -253,7 +265,9 @@ pub(super) unsafe fn set(
         // Diffie-Hellman parameters, which are never used.
         3 | 118 => 1,
         // The types of certificates in a request.
-        104 => refused::without(larg != 0 && !parg.is_null(), "a list of types").into(),
+        104 => {
+            refused::without(larg != 0 && !parg.is_null(), "set1_client_certificate_types").into()
+        }
         // Lengths and numbers for pipelines, which OpenSSL does not use either without an engine.
         125 => usize::try_from(larg)
             .is_ok_and(|most| (1..=settings.max_fragment).contains(&most))
@@ -271,11 +285,6 @@ unsafe fn set_certificates(
     larg: c_long,
     parg: *mut c_void,
 ) -> c_long {
-    if command == 83 {
-        settings.extra_chain.clear();
-        settings.identities.iter_mut().for_each(|identity| _ = identity.changed());
-        return 1;
-    }
     if command == 88 {
         // SAFETY: as this function's contract.
         let chain = (!parg.is_null()).then(|| unsafe { list::certificates(parg.cast()) });
@@ -289,25 +298,31 @@ unsafe fn set_certificates(
         }
         return done.into();
     }
-    // SAFETY: as this function's contract. With `larg` 0 the program passes its reference on, which
-    // EXTRA_CHAIN_CERT always does.
+    // SAFETY: as this function's contract. With `larg` 0 the program passes its reference on.
     let certificate = unsafe {
-        if command == 14 || larg == 0 {
-            Certificate::from_raw(parg.cast())
-        } else {
-            Certificate::share(parg.cast())
-        }
+        if larg == 0 { Certificate::from_raw(parg.cast()) } else { Certificate::share(parg.cast()) }
     };
     let Some(certificate) = certificate else { return 0 };
-    if command == 89 {
-        let done = add_to_chain(settings, certificate.clone());
-        if larg == 0 && done != 1 {
-            // After a failure the program keeps its reference.
-            core::mem::forget(certificate);
-        }
-        return done.into();
+    let done = add_to_chain(settings, certificate.clone());
+    if larg == 0 && done != 1 {
+        // After a failure the program keeps its reference.
+        core::mem::forget(certificate);
     }
-    settings.extra_chain.push(certificate);
+    done.into()
+}
+
+/// Empties the extra chain, or adds a certificate, whose reference the program passes on.
+///
+/// # Safety
+/// As [`set`].
+unsafe fn change_extra_chain(settings: &mut Settings, command: c_int, parg: *mut c_void) -> c_long {
+    if command == 83 {
+        settings.extra_chain.clear();
+    } else {
+        // SAFETY: as this function's contract.
+        let Some(certificate) = (unsafe { Certificate::from_raw(parg.cast()) }) else { return 0 };
+        settings.extra_chain.push(certificate);
+    }
     settings.identities.iter_mut().for_each(|identity| _ = identity.changed());
     1
 }

@@ -1,12 +1,15 @@
 //! SSL_CTX: the session cache.
 
 use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::LazyLock;
 
 use super::{FAIL, OK};
 use crate::context::Context;
 use crate::entry::{functions, give};
-use crate::session::Session;
+use crate::session::{Fields, Session, now};
 use crate::settings::callbacks::{self as cb, Callback};
+use crate::sys::crypto::OPENSSL_LH_new;
 
 functions! {
     fn SSL_CTX_add_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
@@ -37,11 +40,16 @@ functions! {
         -> () = () => {
         context.change(|settings| settings.callbacks.not_resumable = callback);
     }
+    /// An empty table, because the cache has another form.
     fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
-        core::ptr::null_mut()
+        // SAFETY: the function accepts NULL for its default functions.
+        static EMPTY: LazyLock<AtomicPtr<c_void>> =
+            LazyLock::new(|| AtomicPtr::new(unsafe { OPENSSL_LH_new(None, None) }));
+        EMPTY.load(Ordering::Acquire)
     }
-    fn SSL_CTX_set_default_read_buffer_len(_context: &Context; _length: usize) -> () = () => {}
     fn SSL_SESSION_new(;) -> *mut Session = core::ptr::null_mut() => {
-        give(Session::new(crate::session::Fields::default()))
+        /// The lifetime in seconds of a session that nothing else is known of.
+        const TIMEOUT: c_long = 304;
+        give(Session::new(Fields { time: now(), timeout: TIMEOUT, ..Fields::default() }))
     }
 }

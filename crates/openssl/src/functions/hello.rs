@@ -10,9 +10,6 @@ use crate::entry::functions;
 use crate::sys::crypto::CRYPTO_malloc;
 
 functions! {
-    fn SSL_client_hello_isv2(_ssl: &Ssl;) -> c_int = 0 => {
-        0
-    }
     fn SSL_client_hello_get0_legacy_version(ssl: &Ssl;) -> c_uint = 0 => {
         with_parts(ssl, |parts| parts.version.into()).unwrap_or(0)
     }

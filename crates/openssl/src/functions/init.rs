@@ -1,15 +1,19 @@
 //! Initialization, and what belongs to no object.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::LazyLock;
 
 use super::{FAIL, OK};
 use crate::entry::functions;
 use crate::errors;
 use crate::sys::crypto::{INIT_LOAD_CONFIG, INIT_NO_LOAD_CONFIG, OPENSSL_init_crypto};
+use crate::sys::stack::{OPENSSL_sk_new_null, Stack};
 
-/// The list that the program has set, which it may use until it sets another one.
-static COMPRESSION_METHODS: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// An empty list, or the list that the program has set, which it may use until it sets another one.
+// SAFETY: a new list is returned, or NULL.
+static COMPRESSION_METHODS: LazyLock<AtomicPtr<Stack>> =
+    LazyLock::new(|| AtomicPtr::new(unsafe { OPENSSL_sk_new_null() }));
 
 functions! {
     fn OPENSSL_init_ssl(; options: u64, settings: *const c_void) -> c_int = FAIL => {
@@ -26,26 +30,12 @@ functions! {
         crate::connection::verification::ex_index()
     }
     /// There are no methods of compression, but the list of the program is kept.
-    fn SSL_COMP_get_compression_methods(;) -> *mut c_void = core::ptr::null_mut() => {
+    fn SSL_COMP_get_compression_methods(;) -> *mut Stack = core::ptr::null_mut() => {
         COMPRESSION_METHODS.load(Ordering::Acquire)
     }
-    fn SSL_COMP_set0_compression_methods(; methods: *mut c_void) -> *mut c_void = core::ptr::null_mut() => {
+    fn SSL_COMP_set0_compression_methods(; methods: *mut Stack) -> *mut Stack = core::ptr::null_mut() => {
         COMPRESSION_METHODS.swap(methods, Ordering::AcqRel)
     }
-    /// 1 is the failure of this function. OpenSSL without zlib fails likewise.
-    fn SSL_COMP_add_compression_method(; _id: c_int, _method: *mut c_void) -> c_int = 1 => {
-        1
-    }
-    fn SSL_COMP_get_name(; _method: *const c_void) -> *const c_char = core::ptr::null() => {
-        core::ptr::null()
-    }
-    fn SSL_COMP_get0_name(; _method: *const c_void) -> *const c_char = core::ptr::null() => {
-        core::ptr::null()
-    }
-    fn SSL_COMP_get_id(; _method: *const c_void) -> c_int = -1 => {
-        -1
-    }
-    fn SSL_add_ssl_module(;) -> () = () => {}
     fn SSL_select_next_proto(;
         out: *mut *mut u8, out_length: *mut u8, server: *const u8, server_length: u32,
         client: *const u8, client_length: u32,

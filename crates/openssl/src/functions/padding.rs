@@ -45,7 +45,9 @@ pub(super) fn block(size: usize) -> Option<u16> {
         _ => {
             // As in OpenSSL, a size that no record can have adds no error.
             if size <= MOST {
-                errors::push_unsupported("padding to more than 4096 bytes is not supported");
+                errors::push_unsupported(
+                    "set_block_padding to more than 4096 bytes is not supported",
+                );
             }
             None
         }

@@ -66,7 +66,16 @@ functions! {
 /// certificate, does not connect.
 pub(super) fn set_srp(context: &Context, secret: u8, is_set: bool) -> c_int {
     context.change(|settings| settings.shared_secrets.set(secret, is_set));
-    refused::without(is_set, "SRP")
+    let what = match secret {
+        SharedSecrets::SRP_NAME => "SSL_CTX_set_srp_username",
+        _ => "SSL_CTX_set_srp_password",
+    };
+    if !is_set && secret == SharedSecrets::SRP_PASSWORD {
+        // OpenSSL does not accept NULL.
+        errors::push_internal();
+        return FAIL;
+    }
+    refused::without(is_set, what)
 }
 
 fn callback_of(settings: &Settings) -> Security {

@@ -160,21 +160,11 @@ functions! {
         }
         OK
     }
-    fn SSL_SESSION_get_max_fragment_length(_session: &Session;) -> u8 = 0 => {
-        0
-    }
-    fn SSL_SESSION_get_compress_id(_session: &Session;) -> c_uint = 0 => {
-        0
-    }
     fn SSL_SESSION_is_resumable(session: &Session;) -> c_int = 0 => {
         session.fields().is_resumable().into()
     }
     fn SSL_SESSION_get0_peer(session: &Session;) -> *mut X509 = ptr::null_mut() => {
         session.lent_peer()
-    }
-    /// The secret is inside of Tercel's session and is not shown.
-    fn SSL_SESSION_get_master_key(_session: &Session; _to: *mut c_uchar, _length: usize) -> usize = 0 => {
-        0
     }
     fn SSL_SESSION_set_ex_data(session: &Session; index: c_int, value: *mut c_void) -> c_int = FAIL => {
         session.touch();

@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int, c_long, c_uchar, c_void};
 use core::ptr;
 
 use super::context_credentials::{
-    check_key, current_certificate, current_key, key_of, put_all, put_certificate,
+    RSA, check_key, current_certificate, current_key, key_of, put_all, put_certificate,
     put_certificate_file, put_chain_file, put_key, put_key_file, put_rsa_key_file, use_key,
 };
 use super::{FAIL, bytes, text};
@@ -52,6 +52,15 @@ functions! {
     fn SSL_use_PrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         put_key_file(&**ssl, unsafe { text(file) }, kind)
+    }
+    fn SSL_use_RSAPrivateKey(ssl: &Ssl; key: *mut c_void) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        put_key(&**ssl, unsafe { Key::of_rsa(key) })
+    }
+    fn SSL_use_RSAPrivateKey_ASN1(ssl: &Ssl; der: *const c_uchar, length: c_long) -> c_int = FAIL => {
+        // SAFETY: the caller's duty.
+        let key = unsafe { key_of(RSA, der, length) };
+        key.map_or(FAIL, |key| put_key(&**ssl, Some(key)))
     }
     fn SSL_use_RSAPrivateKey_file(ssl: &Ssl; file: *const c_char, kind: c_int) -> c_int = FAIL => {
         // SAFETY: the caller's duty.

@@ -59,6 +59,11 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
             let store = ssl.context().store();
             chain_building::build(ssl, &settings, store, larg)
         }
+        // Functions have types of their own for callbacks: `SSL_callback_ctrl`.
+        6 => {
+            errors::push_not_now("SSL_callback_ctrl sets callbacks");
+            0
+        }
         // There are no renegotiations.
         10..=12 => 0,
         // SAFETY: as this function's contract.
@@ -86,7 +91,8 @@ unsafe fn query(ssl: &Ssl, command: c_int, larg: c_long, parg: *mut c_void) -> O
         // The argument of a callback for extensions, which is not called.
         57 => 1,
         // Responders and extensions that a client names in a request for a certificate status.
-        67 | 69 => refused::without(!parg.is_null(), "a list in status requests").into(),
+        67 => refused::without(!parg.is_null(), "SSL_set_tlsext_status_exts").into(),
+        69 => refused::without(!parg.is_null(), "SSL_set_tlsext_status_ids").into(),
         // SAFETY: as this function's contract.
         70 => unsafe { status_response(ssl, parg) },
         // SAFETY: as this function's contract.

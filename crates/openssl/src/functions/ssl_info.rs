@@ -42,12 +42,6 @@ functions! {
     fn SSL_get_pending_cipher(ssl: &Ssl;) -> *const Cipher = ptr::null() => {
         ssl.cipher().map_or(ptr::null(), ptr::from_ref)
     }
-    fn SSL_get_current_compression(_ssl: &Ssl;) -> *const c_void = ptr::null() => {
-        ptr::null()
-    }
-    fn SSL_get_current_expansion(_ssl: &Ssl;) -> *const c_void = ptr::null() => {
-        ptr::null()
-    }
     fn SSL_get_state(ssl: &Ssl;) -> c_int = ST_BEFORE => {
         state(ssl)
     }
@@ -195,18 +189,12 @@ functions! {
         c"TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256".as_ptr()
     }
     /// The name of a group whose number the library returned. NULL if it is not known.
-    fn SSL_group_to_name(_ssl: &Ssl; nid: c_int) -> *const c_char = ptr::null() => {
+    fn SSL_group_to_name(ssl: &Ssl; nid: c_int) -> *const c_char = ptr::null() => {
         crate::ciphers::groups::name(nid).map_or(ptr::null(), CStr::as_ptr)
     }
     /// Whether the library handles an extension itself.
     fn SSL_extension_supported(; kind: c_uint) -> c_int = 0 => {
         c_int::from(matches!(kind, 0 | 5 | 10 | 11 | 13 | 16 | 23 | 35 | 41..=45 | 47 | 49..=51 | 65281))
-    }
-    fn SSL_bytes_to_cipher_list(_ssl: &Ssl;
-        _bytes: *const c_uchar, _length: usize, _v2: c_int, _list: *mut c_void, _scsv: *mut c_void,
-    ) -> c_int = FAIL => {
-        errors::push_unsupported("SSL_bytes_to_cipher_list is not supported");
-        FAIL
     }
 }
 

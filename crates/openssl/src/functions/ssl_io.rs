@@ -1,10 +1,10 @@
 //! SSL: handshake, reading, writing, closing, and what an operation waits for.
 
-use core::ffi::{c_int, c_long, c_uchar, c_void};
+use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
-use crate::connection::state::{Side, Want};
+use crate::connection::state::{Side, Stage, Want};
 use crate::connection::writing::{Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
@@ -29,13 +29,13 @@ functions! {
         handshake(ssl)
     }
     fn SSL_accept(ssl: &Ssl;) -> c_int = -1 => {
-        if ssl.side.get().is_none() {
+        if has_no_side(ssl, ssl.settings().method.server) {
             ssl.side.set(Some(Side::Server));
         }
         handshake(ssl)
     }
     fn SSL_connect(ssl: &Ssl;) -> c_int = -1 => {
-        if ssl.side.get().is_none() {
+        if has_no_side(ssl, ssl.settings().method.client) {
             ssl.side.set(Some(Side::Client));
         }
         handshake(ssl)
@@ -86,13 +86,6 @@ functions! {
         // SAFETY: the caller's duty.
         unsafe { result_ex(write(ssl, data), count) }
     }
-    /// Kernel TLS is not used, so there is nothing to send files by.
-    fn SSL_sendfile(ssl: &Ssl; _file: c_int, _offset: c_long, _size: usize, _flags: c_int)
-        -> isize = -1 => {
-        let _ = ssl;
-        errors::push_unsupported("SSL_sendfile needs kernel TLS");
-        -1
-    }
     fn SSL_pending(ssl: &Ssl;) -> c_int = 0 => {
         c_int::try_from(ssl.plaintext.borrow().len()).unwrap_or(c_int::MAX)
     }
@@ -130,46 +123,28 @@ functions! {
             _ => -1,
         }
     }
-    /// Renegotiation is refused: it is not part of what Tercel implements.
-    fn SSL_renegotiate(_ssl: &Ssl;) -> c_int = FAIL => {
-        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
-        FAIL
-    }
-    fn SSL_renegotiate_abbreviated(_ssl: &Ssl;) -> c_int = FAIL => {
-        errors::push_with(reasons::NO_RENEGOTIATION, "renegotiation is not supported");
-        FAIL
-    }
-    fn SSL_renegotiate_pending(_ssl: &Ssl;) -> c_int = 0 => {
-        0
-    }
-    /// There are no asynchronous jobs.
-    fn SSL_waiting_for_async(_ssl: &Ssl;) -> c_int = 0 => {
-        0
-    }
-    fn SSL_get_all_async_fds(_ssl: &Ssl; _to: *mut c_int, count: *mut usize) -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        unsafe { store(count, 0) };
-        OK
-    }
-    fn SSL_get_changed_async_fds(_ssl: &Ssl;
-        _added: *mut c_int, added: *mut usize, _removed: *mut c_int, removed: *mut usize,
-    ) -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        unsafe {
-            store(added, 0);
-            store(removed, 0);
-        }
-        OK
-    }
-    fn SSL_alloc_buffers(_ssl: &Ssl;) -> c_int = FAIL => {
-        OK
-    }
     fn SSL_free_buffers(ssl: &Ssl;) -> c_int = FAIL => {
         c_int::from(ssl.plaintext.borrow().len() == 0)
     }
 }
 
+/// Whether `SSL_accept` or `SSL_connect` sets its side: the connection has none, or a new one has
+/// the only side of a method without this one.
+fn has_no_side(ssl: &Ssl, has_method: bool) -> bool {
+    ssl.side.get().is_none() || !has_method && matches!(*ssl.stage.borrow(), Stage::New)
+}
+
 fn handshake(ssl: &Ssl) -> c_int {
+    let method = ssl.settings().method;
+    let has_side = match ssl.side.get() {
+        Some(Side::Client) => method.client,
+        Some(Side::Server) => method.server,
+        None => true,
+    };
+    if !has_side {
+        errors::push_not_now("the method is for the other side");
+        return 0;
+    }
     ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
 }
 

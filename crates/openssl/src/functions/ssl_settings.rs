@@ -227,8 +227,7 @@ functions! {
     fn SSL_get0_peer_CA_list(ssl: &Ssl;) -> *mut Stack = ptr::null_mut() => {
         if ssl.side.get() == Some(Side::Server) { ptr::null_mut() } else { authorities(ssl) }
     }
-    fn SSL_set_default_read_buffer_len(_ssl: &Ssl; _length: usize) -> () = () => {}
-    fn SSL_get_default_timeout(_ssl: &Ssl;) -> c_long = 0 => {
+    fn SSL_get_default_timeout(ssl: &Ssl;) -> c_long = 0 => {
         crate::settings::DEFAULT_TIMEOUT
     }
 }

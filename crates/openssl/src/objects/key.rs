@@ -1,6 +1,7 @@
 //! Private keys: exported for Tercel's own signatures where the key allows it, and signing by
 //! libcrypto where it does not.
 
+use core::ffi::c_void;
 use core::ptr;
 
 use tercel::wire::SignatureScheme;
@@ -8,9 +9,10 @@ use zeroize::Zeroizing;
 
 use crate::sys::evp::{
     EVP_DigestSign, EVP_DigestSignInit, EVP_MD_CTX, EVP_MD_CTX_free, EVP_MD_CTX_new, EVP_PKEY,
-    EVP_PKEY_CTX_set_rsa_padding, EVP_PKEY_CTX_set_rsa_pss_saltlen, EVP_PKEY_free, EVP_PKEY_up_ref,
-    EVP_PKEY2PKCS8, EVP_get_digestbyname, PKCS8_PRIV_KEY_INFO, PKCS8_PRIV_KEY_INFO_free,
-    RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST, i2d_PKCS8_PRIV_KEY_INFO,
+    EVP_PKEY_CTX_set_rsa_padding, EVP_PKEY_CTX_set_rsa_pss_saltlen, EVP_PKEY_free, EVP_PKEY_new,
+    EVP_PKEY_set1_RSA, EVP_PKEY_up_ref, EVP_PKEY2PKCS8, EVP_get_digestbyname, PKCS8_PRIV_KEY_INFO,
+    PKCS8_PRIV_KEY_INFO_free, RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST,
+    i2d_PKCS8_PRIV_KEY_INFO,
 };
 
 super::owned! {
@@ -29,6 +31,18 @@ super::owned! {
 }
 
 impl Key {
+    /// A key with a reference to an RSA key. `None` for NULL.
+    ///
+    /// # Safety
+    /// The pointer is NULL, or to an RSA key that exists during the call.
+    pub(crate) unsafe fn of_rsa(rsa: *mut c_void) -> Option<Self> {
+        // SAFETY: a new key is returned, or NULL; it counts another reference to the RSA key.
+        unsafe {
+            let key = Self::from_raw(EVP_PKEY_new())?;
+            (!rsa.is_null() && EVP_PKEY_set1_RSA(key.as_ptr(), rsa) == 1).then_some(key)
+        }
+    }
+
     /// Exports the private key as PKCS #8. `None` if it cannot leave its provider or engine.
     pub(crate) fn to_pkcs8(&self) -> Option<Zeroizing<Vec<u8>>> {
         crate::errors::without_errors(|| {

@@ -1,6 +1,6 @@
 //! Memory, initialization and ex_data of libcrypto.
 
-use core::ffi::{c_char, c_int, c_long, c_void};
+use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
 /// The data that a program attaches to an object, by index.
 #[repr(C)]
@@ -48,6 +48,10 @@ unsafe extern "C" {
     pub(crate) fn CRYPTO_free(memory: *mut c_void, file: *const c_char, line: c_int);
     pub(crate) fn SHA256(data: *const u8, length: usize, to: *mut u8) -> *mut u8;
     pub(crate) fn RAND_bytes(to: *mut u8, length: c_int) -> c_int;
+    pub(crate) fn OPENSSL_LH_new(
+        hash: Option<unsafe extern "C" fn(*const c_void) -> c_ulong>,
+        compare: Option<unsafe extern "C" fn(*const c_void, *const c_void) -> c_int>,
+    ) -> *mut c_void;
     pub(crate) fn OSSL_LIB_CTX_get0_global_default() -> *mut c_void;
     pub(crate) fn EVP_default_properties_is_fips_enabled(library: *mut c_void) -> c_int;
     pub(crate) fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> c_int;

@@ -26,6 +26,8 @@ pub(crate) const RSA_PSS_SALTLEN_DIGEST: c_int = -1;
 
 #[link(name = "libcrypto.so.3", modifiers = "+verbatim")]
 unsafe extern "C" {
+    pub(crate) fn EVP_PKEY_new() -> *mut EVP_PKEY;
+    pub(crate) fn EVP_PKEY_set1_RSA(key: *mut EVP_PKEY, rsa: *mut c_void) -> c_int;
     pub(crate) fn EVP_PKEY_up_ref(key: *mut EVP_PKEY) -> c_int;
     pub(crate) fn EVP_PKEY_free(key: *mut EVP_PKEY);
     pub(crate) fn EVP_PKEY_get_base_id(key: *const EVP_PKEY) -> c_int;

@@ -44,6 +44,18 @@ static void keys_in_der(SSL_CTX *ctx, SSL *ssl) {
     printf("with another key: %d %d\n",
            SSL_CTX_use_RSAPrivateKey_file(ctx, material("server.key"), SSL_FILETYPE_PEM),
            SSL_use_RSAPrivateKey_file(ssl, material("server.key"), SSL_FILETYPE_PEM));
+    length = read_der("rsa.key", der, sizeof der);
+    EVP_PKEY *key = read_key("rsa.key");
+    RSA *rsa = EVP_PKEY_get1_RSA(key);
+    printf("RSA keys: %d %d %d %d\n", SSL_CTX_use_RSAPrivateKey_ASN1(ctx, der, length),
+           SSL_use_RSAPrivateKey_ASN1(ssl, der, length), SSL_CTX_use_RSAPrivateKey(ctx, rsa),
+           SSL_use_RSAPrivateKey(ssl, rsa));
+    printf("same: %d %d\n", EVP_PKEY_get0_RSA(SSL_CTX_get0_privatekey(ctx)) == rsa,
+           EVP_PKEY_get0_RSA(SSL_get_privatekey(ssl)) == rsa);
+    printf("none: %d %d %d %d\n", SSL_CTX_use_RSAPrivateKey(ctx, NULL), SSL_use_RSAPrivateKey(ssl, NULL),
+           SSL_CTX_use_RSAPrivateKey_ASN1(ctx, der, 3), SSL_use_RSAPrivateKey_ASN1(ssl, der, 3));
+    RSA_free(rsa);
+    EVP_PKEY_free(key);
     ERR_clear_error();
 }
 

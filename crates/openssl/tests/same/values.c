@@ -16,7 +16,6 @@ static void show(const char *what, long result) {
 
 /* Values that set nothing, and those that OpenSSL refuses, too. */
 static void values(SSL_CTX *ctx, SSL *ssl) {
-    void *list = &list;
     SHOW(SSL_CTX_set_tlsext_max_fragment_length(ctx, TLSEXT_max_fragment_length_DISABLED));
     SHOW(SSL_set_tlsext_max_fragment_length(ssl, TLSEXT_max_fragment_length_DISABLED));
     SHOW(SSL_CTX_set_tlsext_max_fragment_length(ctx, 5));
@@ -28,7 +27,6 @@ static void values(SSL_CTX *ctx, SSL *ssl) {
     SHOW(SSL_CTX_set_srp_username_callback(ctx, NULL));
     SHOW(SSL_CTX_set_srp_verify_param_callback(ctx, NULL));
     SHOW(SSL_CTX_set_srp_client_pwd_callback(ctx, NULL));
-    SHOW(SSL_CTX_set_srp_strength(ctx, 2048));
     SHOW(SSL_set_session_secret_cb(ssl, NULL, NULL));
     SHOW(SSL_set_session_ticket_ext_cb(ssl, NULL, NULL));
     SHOW(SSL_CTX_set_generate_session_id(ctx, NULL));
@@ -37,43 +35,12 @@ static void values(SSL_CTX *ctx, SSL *ssl) {
     SHOW(SSL_set_ct_validation_callback(ssl, NULL, NULL));
     SHOW(SSL_CTX_enable_ct(ctx, 7));
     SHOW(SSL_set_record_padding_callback(ssl, NULL));
-    SHOW(SSL_COMP_add_compression_method(200, NULL));
-    SHOW(SSL_CTX_ctrl(ctx, SSL_CTRL_SET_TMP_DH, 0, NULL));
-    SHOW(SSL_ctrl(ssl, SSL_CTRL_SET_TMP_DH, 0, NULL));
-    SHOW(SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MTU, 1200, NULL));
-    SHOW(SSL_ctrl(ssl, SSL_CTRL_SET_MTU, 1200, NULL));
-    SHOW(SSL_CTX_set1_client_certificate_types(ctx, NULL, 0));
-    SHOW(SSL_set1_client_certificate_types(ssl, NULL, 0));
-    SHOW(SSL_CTX_set_dh_auto(ctx, 1));
-    SHOW(SSL_set_dh_auto(ssl, 1));
-    SHOW(SSL_set_tlsext_debug_arg(ssl, list));
-    SHOW(SSL_set_tlsext_debug_callback(ssl, NULL));
+    SHOW(SSL_CTX_set_mode(ctx, -1L));
+    SHOW(SSL_CTX_clear_mode(ctx, -1L));
     SHOW(SSL_set_tlsext_status_exts(ssl, NULL));
     SHOW(SSL_set_tlsext_status_ids(ssl, NULL));
-    SHOW(SSL_get_tlsext_status_exts(ssl, &list));
-    SHOW(list);
-    list = &list;
-    SHOW(SSL_get_tlsext_status_ids(ssl, &list));
-    SHOW(list);
-    /* Commands that only the other object has. */
-    for (int command = SSL_CTRL_SET_TLSEXT_DEBUG_CB; command <= SSL_CTRL_SET_TLSEXT_DEBUG_ARG; command++)
-        SHOW(SSL_CTX_ctrl(ctx, command, 1, NULL));
-    SHOW(SSL_CTX_ctrl(ctx, SSL_CTRL_SET_TLSEXT_STATUS_REQ_EXTS, 0, NULL));
-    SHOW(SSL_CTX_ctrl(ctx, SSL_CTRL_SET_TLSEXT_STATUS_REQ_IDS, 0, NULL));
-    for (int command = SSL_CTRL_SET_TLS_EXT_SRP_USERNAME; command <= SSL_CTRL_SET_TLS_EXT_SRP_PASSWORD; command++)
-        SHOW(SSL_ctrl(ssl, command, 0, "name"));
-    SHOW(SSL_ctrl(ssl, SSL_CTRL_GET_TLSEXT_STATUS_REQ_CB, 0, NULL));
-    for (int command = 0; command < 140; command++)
-        if (command != SSL_CTRL_SET_TLSEXT_TICKET_KEY_CB)
-            printf("callback %d: %ld %ld\n", command, SSL_CTX_callback_ctrl(ctx, command, NULL),
-                   SSL_callback_ctrl(ssl, command, NULL));
-    ERR_clear_error();
-    BIO *memory = BIO_new(BIO_s_mem());
-    SSL_SESSION *session = SSL_SESSION_new();
-    SHOW(SSL_SESSION_print_keylog(memory, session));
-    SHOW(BIO_pending(memory));
-    SSL_SESSION_free(session);
-    BIO_free(memory);
+    SHOW(SSL_CTX_set1_client_certificate_types(ctx, NULL, 0));
+    SHOW(SSL_set1_client_certificate_types(ssl, NULL, 0));
     static const char *const names[] = {"TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "bogus", NULL};
     for (int i = 0; i < 4; i++)
         printf("%s is %s\n", names[i], OPENSSL_cipher_name(names[i]));
