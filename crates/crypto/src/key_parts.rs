@@ -69,8 +69,8 @@ impl<Ed> KeyParts<Ed> {
 pub(crate) enum RsaSizes {
     /// From 2048 bits: smaller keys are weak.
     Strong,
-    /// From 1024 bits, for a peer that is not authenticated. As `Strong` with the FIPS module, which
-    /// does not approve these keys.
+    /// From 1024 bits, for a peer that is not authenticated. With the FIPS module, which does not
+    /// approve these keys, as `Strong`.
     Legacy,
 }
 

@@ -34,10 +34,10 @@ macro_rules! common_setters {
             pub fn signature_schemes(schemes: &[SignatureScheme]) =>
                 config.common.signature_schemes = schemes.to_vec();
 
-            /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and those of
-            /// certificates whose keyUsage does not allow signatures. Default: off. This is for
-            /// programs that would otherwise not encrypt at all, such as mail servers without a
-            /// policy, and whose verifier accepts any peer: a
+            /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and
+            /// those of certificates whose keyUsage does not allow signatures. Default: off. This
+            /// is for programs that would otherwise not encrypt at all, such as mail servers
+            /// without a policy, and whose verifier accepts any peer: a
             /// [`ChainPolicy`](crate::certificates::ChainPolicy) refuses short keys. The feature
             /// `fips` refuses them, too.
             pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;

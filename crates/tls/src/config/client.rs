@@ -65,8 +65,8 @@ pub struct ClientConfig {
 impl ClientConfig {
     /// Computes the digest of all options that decide which servers the client trusts: the session
     /// context, the trusted roots, the requests for staples and timestamps, the pre-shared keys,
-    /// and the options `legacy_peer_keys` and `fips`. A session contains this digest, so that it is offered only by a
-    /// configuration that trusts the same servers.
+    /// and the options `legacy_peer_keys` and `fips`. A session contains this digest, so that it is
+    /// offered only by a configuration that trusts the same servers.
     ///
     /// The session context is added to these options and replaces none. If the verifier has no
     /// fingerprint, or the application selects credentials, a configuration without a session

@@ -193,8 +193,8 @@ impl ServerResumption {
 /// certificates, the listed authorities, and whether sessions contain only digests of certificates.
 /// If clients are not verified again, the digest also covers the verifier's fingerprint and whether
 /// staples and timestamps are requested. With the options `legacy_peer_keys` and `fips`, the digest
-/// differs from that of all configurations without them. A session that was created under one policy is not resumed under
-/// another.
+/// differs from that of all configurations without them. A session that was created under one
+/// policy is not resumed under another.
 pub(crate) fn context_digest(
     resumption: &ServerResumption,
     demand: ClientAuth,
