@@ -21,6 +21,7 @@ struct Program {
 /// Runs until `duration` has passed and prints what failed. Returns whether all passed.
 pub(crate) fn stress(duration: Duration) -> Result<bool, String> {
     let programs = test_programs()?;
+    build_programs()?;
     // The step `test` runs the programs.
     let repeated = |step: &&Step| step.uses_sockets && !step.rotates() && step.name != "test";
     let steps: Vec<_> = STEPS.iter().filter(repeated).collect();
@@ -89,6 +90,15 @@ fn test_programs() -> Result<Vec<Program>, String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let programs: Vec<_> = text.lines().filter_map(Program::of_line).collect();
     if programs.is_empty() { Err("no test program".to_owned()) } else { Ok(programs) }
+}
+
+/// Builds the programs that steps run. Under load, the build would take most of the time.
+fn build_programs() -> Result<(), String> {
+    let status = Command::new("just").arg("programs").status();
+    match status.map_err(|error| format!("just: {error}"))?.success() {
+        true => Ok(()),
+        false => Err("just programs failed".to_owned()),
+    }
 }
 
 impl Program {
