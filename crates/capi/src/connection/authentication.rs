@@ -39,7 +39,8 @@ pub unsafe extern "C" fn tercel_connection_authenticate(
 }
 
 /// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends
-/// the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split.
+/// the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split, and
+/// not with TERCEL_ASK_VERIFY_PEER: the certificate is verified with the roots of the configuration.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_request_certificate(
     connection: *mut Connection,
@@ -59,7 +60,8 @@ pub unsafe extern "C" fn tercel_connection_request_certificate(
                     return Err(TERCEL_MISUSE_WRONG_HALF);
                 };
                 let mut request = |sending: &mut Sending, receiving: &mut Receiving| {
-                    let requester = sending.requester.as_ref();
+                    // An answer comes as an event, after which no question can be asked.
+                    let requester = sending.requester.as_ref().filter(|one| one.verifies());
                     let requester = requester.ok_or(tercel::error::Misuse::NoPostHandshakeAuth)?;
                     let sender = &mut sending.sender;
                     let pending = sender.request_certificate(requester, demand, output.bytes())?;

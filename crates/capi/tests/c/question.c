@@ -395,6 +395,23 @@ static void later_certificates(void) {
     tercel_config_release(server);
 }
 
+// A program that verifies clients itself is asked in handshakes only, so that no certificate is reported as verified.
+static void later_certificates_without_roots(void) {
+    tercel_config_builder *builder = test_builder(TERCEL_CLIENT);
+    set_option(builder, TERCEL_OPTION_POST_HANDSHAKE_AUTH, 1);
+    const tercel_config *client = built(builder);
+    builder = test_builder(TERCEL_SERVER);
+    EXPECT(TERCEL_OK, tercel_config_builder_ask(builder, TERCEL_ASK_VERIFY_PEER));
+    const tercel_config *server = built(builder);
+    pair pair = new_pair(client, server);
+    run_connected(&pair);
+    EXPECT(TERCEL_MISUSE_NO_POST_HANDSHAKE_AUTH,
+           tercel_connection_request_certificate(pair.server.connection, TERCEL_CLIENT_AUTH_REQUIRED, pair.server.output));
+    free_pair(&pair);
+    tercel_config_release(client);
+    tercel_config_release(server);
+}
+
 void question_tests(void) {
     decisions();
     external_key();
@@ -405,4 +422,5 @@ void question_tests(void) {
     }
     credentials();
     later_certificates();
+    later_certificates_without_roots();
 }

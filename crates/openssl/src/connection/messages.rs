@@ -111,6 +111,11 @@ impl Ssl {
             let is_certificate = matches!(kind, Some(T::CERTIFICATE | T::COMPRESSED_CERTIFICATE));
             if is_certificate && direction == Direction::Sent {
                 self.resumption.is_full.set(true);
+                // A session that was found is not resumed, and its result is not that of the new
+                // one. A client's certificate comes later.
+                if self.side.get() == Some(Side::Server) {
+                    self.found_result.set(None);
+                }
             }
         }
         if self.sees_messages() {

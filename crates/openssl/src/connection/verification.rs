@@ -1,6 +1,7 @@
 //! The verification of the peer's chain by libcrypto: with the store, the parameters, the callback
 //! and the revocation lists of the program.
 
+use core::cell::RefCell;
 use core::ffi::{c_int, c_long};
 use std::sync::OnceLock;
 
@@ -56,10 +57,24 @@ impl Ssl {
             return Ok(question.answer(Ok(())));
         }
         let checked = self.check_peer(&identity);
+        if identity.resumed && checked.is_err() {
+            // The handshake becomes a full one, in which the client may send no certificate.
+            self.forget_peer();
+        }
         if checked.is_ok() && self.wants_retry() {
             return Err(Unanswered::Later);
         }
         Ok(question.answer(checked))
+    }
+
+    /// Forgets the chain that was verified, and the result.
+    fn forget_peer(&self) {
+        self.verify_result.set(V_OK);
+        self.found_result.set(None);
+        let lent = [&self.lent.peer_chain, &self.lent.verified_chain].map(RefCell::take);
+        let chains = [&self.peer_chain, &self.verified_chain].map(RefCell::take);
+        // Freeing a certificate can call a function of the application.
+        drop((lent, chains));
     }
 
     /// Whether a callback of a client called `SSL_set_retry_verify`.

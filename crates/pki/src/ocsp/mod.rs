@@ -15,6 +15,7 @@ use crate::certificate::{Certificate, PathCertificate, read_key};
 use crate::der::{self, Malformed, Reader};
 use crate::path::{Path, check_validity};
 use crate::reason::RefusalReason;
+use crate::revocation::{Revocation, Signer};
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
 /// The policy for stapled OCSP responses. RFC 6066 8
@@ -61,6 +62,7 @@ pub(crate) fn check(
     leaf: &Certificate<'_>,
     issuer: &Issuer<'_>,
     algorithms: Algorithms<'_>,
+    revocation: &Revocation,
     now: UnixTime,
 ) -> Result<(), RefusalReason> {
     let malformed = |Malformed| RefusalReason::StapleMalformed;
@@ -68,7 +70,7 @@ pub(crate) fn check(
         return Err(RefusalReason::StapleUnsuccessful);
     };
     if !is_signed_by_issuer(&basic, issuer, algorithms)
-        && !is_signed_by_delegate(&basic, issuer, algorithms, now)
+        && !is_signed_by_delegate(&basic, issuer, algorithms, revocation, now)
     {
         return Err(RefusalReason::StapleUntrusted);
     }
@@ -143,13 +145,14 @@ fn is_signed_by_issuer(
         && is_signed_with(basic, &issuer.key, algorithms)
 }
 
-/// Whether a delegate that this issuer has certified for OCSP signed the response. The revocation
-/// of the delegate is not checked, because the check would need another response.
+/// Whether a delegate that this issuer has certified for OCSP signed the response. Without lists
+/// the revocation of the delegate is not checked, because the check would need another response.
 /// RFC 6960 4.2.2.2, 4.2.2.2.1
 fn is_signed_by_delegate(
     basic: &BasicResponse<'_>,
     issuer: &Issuer<'_>,
     algorithms: Algorithms<'_>,
+    revocation: &Revocation,
     now: UnixTime,
 ) -> bool {
     basic.certificates().take(MAX_CERTIFICATES).any(|certificate| {
@@ -160,30 +163,36 @@ fn is_signed_by_delegate(
         let Certificate { subject, subject_public_key_info: key, .. } = delegate.fields;
         is_responder(basic.responder, subject, key)
             && delegate.fields.may_sign() == Ok(true)
-            && is_delegate(&delegate, issuer, algorithms, now)
+            && is_delegate(&delegate, issuer, algorithms, revocation, now)
             && is_signed_with(basic, key, algorithms)
     })
 }
 
-/// Whether the issuer has certified this key for OCSP. RFC 6960 4.2.2.2
+/// Whether the issuer has certified this key for OCSP, and no list says that it has revoked the
+/// certificate. RFC 6960 4.2.2.2
 fn is_delegate(
     delegate: &PathCertificate<'_>,
     issuer: &Issuer<'_>,
     algorithms: Algorithms<'_>,
+    revocation: &Revocation,
     now: UnixTime,
 ) -> bool {
-    let signed = || {
+    let certified = || {
         let (key_algorithm, key) = read_key(der::single(&issuer.key, der::SEQUENCE).ok()?).ok()?;
         let of_signature = delegate.fields.signature_algorithm;
         let algorithm = algorithms::find(algorithms, of_signature, key_algorithm).ok()?;
-        let key = algorithm.parse_key(key).ok()?;
-        algorithm.verify_by(&key, delegate.fields.signed, delegate.signature).ok()
+        let public = algorithm.parse_key(key).ok()?;
+        algorithm.verify_by(&public, delegate.fields.signed, delegate.signature).ok()?;
+        // Only the issuer can have delegates, so their number and that of the lists is the bound.
+        let by = Signer { key: (key_algorithm, key), may_sign_lists: true };
+        let listed = revocation.check(delegate, &by, algorithms, now, &mut |_| Ok(()));
+        (listed != Err(RefusalReason::Revoked)).then_some(())
     };
     delegate.fields.issuer == issuer.subject
         && !delegate.is_ca
         && delegate.purposes.ocsp
         && check_validity(delegate, now).is_ok()
-        && signed().is_some()
+        && certified().is_some()
 }
 
 /// Whether the responder id identifies a responder with this name and key. RFC 6960 4.2.2.3

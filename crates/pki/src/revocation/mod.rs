@@ -15,8 +15,11 @@ use crate::certificate::PathCertificate;
 use crate::reason::RefusalReason;
 use list::List;
 
-/// The policy for revocation lists. The default is the strictest policy: the whole chain is
-/// checked, and a certificate without a list, or with an outdated list, is refused.
+/// The policy for revocation lists. The default is the strictest policy: the whole chain below the
+/// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
+///
+/// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
+/// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevocationPolicy {
     /// Check only the leaf, not the intermediates.

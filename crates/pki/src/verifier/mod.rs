@@ -221,7 +221,8 @@ impl ChainVerifier {
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
-                ocsp::check(response, leaf, &Issuer::of(path), &self.trusted.algorithms, now)
+                let Trusted { algorithms, revocation, .. } = &self.trusted;
+                ocsp::check(response, leaf, &Issuer::of(path), algorithms, revocation, now)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),

@@ -25,7 +25,7 @@ fn numbered() -> (Pki, Chain) {
 }
 
 /// A revocation list with a nextUpdate in `next_year`.
-fn list(
+pub(crate) fn list(
     issuer: &Authority,
     revoked: &[u64],
     next_year: i32,

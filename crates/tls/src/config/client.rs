@@ -372,6 +372,10 @@ impl ClientConfigBuilder {
     /// Sets how the credential is selected for servers that request client authentication: by an
     /// object that is called during the handshake (`Policy::Here`), or by the caller, which
     /// receives a `Question::SelectCredential` (`Policy::Ask`).
+    ///
+    /// A resumed session keeps the identity with which it was made, and no credential is selected.
+    /// So each identity needs a configuration of its own, or the configuration is
+    /// [without resumption](Self::without_resumption).
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.config.credentials = Some(credentials);

@@ -229,12 +229,7 @@ impl<'n> Name<'n> {
             }
             EMAIL => {
                 let (local, host) = split_mailbox(content).ok_or(Incomparable)?;
-                // A quoted local part has several spellings. RFC 5321 4.1.2, RFC 6531 3.3
-                let is_plain = |byte: &u8| match byte.is_ascii() {
-                    true => byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte),
-                    false => true,
-                };
-                if local.is_empty() || !local.iter().all(is_plain) || !is_dns_name(host) {
+                if !is_plain_local_part(local) || !is_dns_name(host) {
                     return Err(Incomparable);
                 }
                 Self::Email { local, host }
@@ -286,7 +281,7 @@ impl<'a> Base<'a> {
                 Self::Dns(Domain { domain, only_below })
             }
             EMAIL => match (split_mailbox(content), Host::read(content)) {
-                (Some((local, host)), _) if is_dns_name(host) && !local.is_empty() => {
+                (Some((local, host)), _) if is_dns_name(host) && is_plain_local_part(local) => {
                     Self::Email(Mailboxes::One { local, host })
                 }
                 (None, Some(host)) => Self::Email(Mailboxes::All(host)),
@@ -414,6 +409,16 @@ fn utf8_mailbox(other_name: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     let value = fields.expect(der::context_constructed(0))?;
     fields.finish()?;
     der::single(value, der::UTF8_STRING).map(Some)
+}
+
+/// Whether a local part has one spelling: it is not empty and not quoted. RFC 5321 4.1.2,
+/// RFC 6531 3.3
+fn is_plain_local_part(local: &[u8]) -> bool {
+    let is_plain = |byte: &u8| match byte.is_ascii() {
+        true => byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte),
+        false => true,
+    };
+    !local.is_empty() && local.iter().all(is_plain)
 }
 
 /// The parts of a mailbox before and after its last `@`.
@@ -552,6 +557,7 @@ mod tests {
             ("a.example", "@a.example", UNKNOWN),
             ("a.example", "x@[127.0.0.1]", UNKNOWN),
             ("a.example", "x@b.example@a.example", UNKNOWN),
+            ("\"x\"@a.example", "x@a.example", UNKNOWN),
         ] {
             assert_eq!(judge(EMAIL, base.as_bytes(), name.as_bytes()), expected, "{base} {name}");
         }

@@ -6,12 +6,14 @@ use rcgen::{
 };
 use tercel_crypto::SignatureAlgorithm;
 use tercel_pki::{
-    ChainVerifier, OcspPolicy, RefusalReason, Staple, Usage, subject_public_key_info,
+    ChainVerifier, OcspPolicy, RefusalReason, RevocationPolicy, Staple, Trust, Usage,
+    subject_public_key_info,
 };
 
 use super::{ACCEPTED, Case, TODAY, TOMORROW};
 use crate::ocsp_maker::{Response, Single, responder_by_key, responder_by_name};
-use crate::support::{Authority, P256, Pki, ca_params, der, key, leaf_params, now, service};
+use crate::revocation::list;
+use crate::support::{Authority, P256, Pki, ca_params, der, key, leaf_params, name, now, service};
 
 #[test]
 fn the_issuer_may_be_the_anchor_itself() {
@@ -87,6 +89,28 @@ fn a_delegate_of_the_issuer_may_sign() {
     response.responder = responder_by_name(&own);
     response.certificates = vec![case.pki.root.der().to_vec(), delegate.0.to_vec()];
     assert_eq!(case.verifier_outcome(&response.sign(&delegate.1.serialize_der())), ACCEPTED);
+}
+
+/// A list of the issuer revokes a delegate, whose key may be stolen. RFC 6960 4.2.2.2.1
+#[test]
+fn a_delegate_on_a_list_may_not_sign() {
+    let case = Case::new();
+    let intermediate = &case.pki.intermediate;
+    let delegate = delegate(intermediate, |params| params.serial_number = Some(31.into()));
+    let response = delegated(&case, &delegate);
+    let outcome = |revoked: &[u64]| {
+        let builder = ChainVerifier::builder(case.pki.roots());
+        let builder =
+            builder.ocsp_policy(OcspPolicy::Require).crl(&list(intermediate, revoked, 2030));
+        let policy = RevocationPolicy { end_entity_only: true, ..RevocationPolicy::default() };
+        let verifier = builder.unwrap().revocation_policy(policy).build().unwrap();
+        let staple = Some(Staple::Response(&response));
+        let name = name("service.example");
+        let found = verifier.verify(Usage::Server, &case.chain, Some(&name), staple, now());
+        found.map_err(|refusal| refusal.reason)
+    };
+    assert_eq!(outcome(&[30]), Ok(Trust::Anchor));
+    assert_eq!(outcome(&[31]), Err(RefusalReason::StapleUntrusted));
 }
 
 /// The issuer's name in a certificate that the delegate issued to itself. It is the delegate's own

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use tercel::pki_types::CertificateDer;
 use tercel::wire::{CipherSuite, ProtocolVersion};
-use tercel::{ConnectionInfo, pki};
+use tercel::{ConnectionInfo, ServerName, pki};
 
 use super::{Addresses, PROXY, SIGNATURE, TCP4, TCP6};
 
@@ -137,7 +137,20 @@ fn cipher_name(suite: CipherSuite) -> String {
     name.to_owned()
 }
 
-/// The common name of the subject.
+/// The common name of the subject, for backends that decide by it.
+///
+/// `None` for a common name with the form of a DNS name in a certificate that has other DNS names:
+/// name constraints, which restrict an authority to some hosts, do not apply to the common name
+/// then. RFC 5280 4.1.2.6
 fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
-    pki::common_name(certificate).ok()?
+    let name = pki::common_name(certificate).ok()??;
+    let hosts = pki::dns_names(certificate).ok()?;
+    let is_constrained =
+        hosts.is_empty() || hosts.iter().any(|host| host.eq_ignore_ascii_case(&name));
+    let has_form_of_host = name.contains('.') && ServerName::try_from(name.as_str()).is_ok();
+    (name.len() <= MAX_COMMON_NAME && (is_constrained || !has_form_of_host)).then_some(name)
 }
+
+/// The most bytes of a common name, which X.520 limits to 64 characters: the TLV that contains it
+/// is not omitted.
+const MAX_COMMON_NAME: usize = 256;

@@ -8,6 +8,7 @@ use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
 use crate::connection::link::Link;
 use crate::error::{Error, Misuse};
+use crate::policy::Policy;
 use crate::side::Side;
 
 /// The part of a server's connection that creates certificate requests after the handshake, any
@@ -18,6 +19,13 @@ use crate::side::Side;
 pub struct CertificateRequester(Box<HandshakeContext<ServerConfig>>);
 
 impl CertificateRequester {
+    /// Returns whether the library verifies the certificates of answers. False if the verifier is
+    /// [`Policy::Ask`](crate::Policy::Ask): then the caller has to verify each answer.
+    #[must_use]
+    pub fn verifies(&self) -> bool {
+        matches!(self.0.config.client_verifier, Some(Policy::Here(_)))
+    }
+
     pub(crate) fn new(context: Box<HandshakeContext<ServerConfig>>) -> Self {
         Self(context)
     }
