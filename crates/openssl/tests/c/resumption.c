@@ -429,6 +429,39 @@ static void copies(void) {
     end(&sides);
 }
 
+static int decision, tickets_with_peer;
+
+static int decide(int is_valid, X509_STORE_CTX *verification) {
+    (void)is_valid, (void)verification;
+    return decision;
+}
+
+static int look_at_peer(SSL *ssl, void *argument) {
+    (void)argument;
+    tickets_with_peer += SSL_get0_peer_certificate(ssl) != NULL;
+    return 1;
+}
+
+/* A session whose chain is refused when it is resumed: the full handshake that follows, of a client that has no
+   certificate any more, has neither the chain nor the result. */
+static void refused_chain(int version) {
+    struct sides sides;
+    begin(&sides, version);
+    SSL_CTX_set_verify(sides.server_ctx, SSL_VERIFY_PEER, decide);
+    SSL_CTX_set_session_ticket_cb(sides.server_ctx, look_at_peer, NULL, NULL);
+    decision = 1;
+    tickets_with_peer = 0;
+    CHECK(connect_once(&sides) == 1 && tickets_with_peer > 0);
+    SSL_CTX_free(sides.client_ctx);
+    sides.client_ctx = client_context(version);
+    decision = tickets_with_peer = 0;
+    CHECK(connect_once(&sides) == 1 && tickets_with_peer == 0);
+    CHECK(connect_with(&sides, newest) == 2 && SSL_get0_peer_certificate(sides.pair.server) == NULL);
+    CHECK(SSL_get_verify_result(sides.pair.server) == X509_V_OK);
+    disconnect(&sides);
+    end(&sides);
+}
+
 void test_resumption(void) {
     int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     for (int i = 0; i < 2; i++) {
@@ -444,6 +477,7 @@ void test_resumption(void) {
         marked_by_program(versions[i]);
         marked_early(versions[i]);
         refused_mark(versions[i]);
+        refused_chain(versions[i]);
         refused_late(versions[i], NO_TICKET_OPTION, 0);
         refused_late(versions[i], REMOVED, 1);
     }

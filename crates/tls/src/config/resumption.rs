@@ -147,9 +147,14 @@ impl ServerResumption {
         }
     }
 
+    /// Whether the caller is asked to seal sessions in tickets.
+    pub(crate) fn asks_to_seal(&self) -> bool {
+        matches!(self.tickets, Some(Tickets::Asked(_)))
+    }
+
     /// Whether the caller is asked to seal the sessions of TLS 1.3 in tickets.
     pub(crate) fn asks_for_tickets(&self) -> bool {
-        matches!(self.tickets, Some(Tickets::Asked(_))) && !self.stores_tickets()
+        self.asks_to_seal() && !self.stores_tickets()
     }
 
     /// Draws an ID for a guard that has none.

@@ -293,8 +293,8 @@ pub(crate) fn issue(
     Some(session_id.to_vec())
 }
 
-/// Seals a session into a ticket.
-fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
+/// Seals a session into a ticket. `None` if the application is asked to seal.
+pub(crate) fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
     let sealer = config.resumption.sealer()?;
     let mut bytes = session.to_bytes()?;
     let ticket = sealer.seal(&bytes, config.common.clock.now());
@@ -302,15 +302,12 @@ fn seal(config: &ServerConfig, session: &Session) -> Option<Vec<u8>> {
     ticket.filter(|ticket| has_valid_length(ticket))
 }
 
-/// Seals a session into a ticket, or asks the application to do so.
-pub(crate) async fn seal_or_ask(
+/// Asks the application to seal a session into a ticket.
+pub(crate) async fn ask_to_seal(
     flow: &mut Flow,
     config: &ServerConfig,
     session: &Session,
 ) -> Result<Option<Vec<u8>>, Error> {
-    let Some(Tickets::Asked(_)) = &config.resumption.tickets else {
-        return Ok(seal(config, session));
-    };
     let Some(bytes) = session.to_bytes() else { return Ok(None) };
     let question = SealTicketQuestion {
         session: Zeroizing::new(bytes),

@@ -154,3 +154,30 @@ fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
 /// The most bytes of a common name, which X.520 limits to 64 characters: the TLV that contains it
 /// is not omitted.
 const MAX_COMMON_NAME: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair};
+
+    use super::*;
+
+    /// The common name that backends see of a certificate with these names.
+    fn seen(name: &str, hosts: &[&str]) -> Option<String> {
+        let hosts: Vec<_> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut params = CertificateParams::new(hosts).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        common_name(certificate.der())
+    }
+
+    /// RFC 5280 4.1.2.6
+    #[test]
+    fn a_common_name_names_no_host_that_constraints_have_not_seen() {
+        let shown = |name: &str, hosts: &[&str]| seen(name, hosts).as_deref() == Some(name);
+        assert!(shown("Alice", &[]) && shown("Alice", &["x.a.example"]));
+        assert!(shown("admin.b.example", &[]));
+        assert!(shown("X.a.example", &["y.a.example", "x.A.example"]));
+        assert!(!shown("admin.b.example", &["x.a.example"]));
+        assert!(shown(&"n".repeat(256), &[]) && !shown(&"n".repeat(257), &[]));
+    }
+}

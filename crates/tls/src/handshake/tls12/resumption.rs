@@ -10,6 +10,7 @@ use crate::error::{Error, PeerError};
 use crate::handshake::identity::CredentialForHello;
 use crate::handshake::resumption_rules;
 use crate::handshake::resumption_rules::{FoundSession, Means, SessionId};
+use crate::handshake::runtime::coroutine::boxed;
 use crate::handshake::runtime::flow::Flow;
 use crate::policy::Policy;
 use crate::record::limits;
@@ -17,14 +18,21 @@ use crate::resumption::session::Session;
 use crate::resumption::session::invalidation::StoredSession;
 use crate::resumption::session::server_session::ServerSession;
 
-pub(super) use crate::handshake::resumption_rules::seal_or_ask;
+pub(super) use crate::handshake::resumption_rules::{ask_to_seal, seal};
+
+/// A session that is resumed.
+pub(super) struct ResumedSession {
+    pub(super) found: FoundSession,
+    /// The ticket that replaces the client's. RFC 5077 3.3
+    pub(super) new_ticket: Option<Vec<u8>>,
+}
 
 /// Finds the session of the client's ticket or session ID, if this handshake may resume it.
 pub(super) async fn find(
     flow: &mut Flow,
     config: &ServerConfig,
     hello: &ClientHello<'_>,
-) -> Result<Option<FoundSession>, Error> {
+) -> Result<Option<ResumedSession>, Error> {
     let Some((identity, means)) = offered_identity(hello, config) else { return Ok(None) };
     let Some(found) = resumption_rules::find(flow, config, identity, means).await? else {
         return Ok(None);
@@ -48,10 +56,22 @@ pub(super) async fn find(
     if suite.is_none() || !hello.cipher_suites.contains(session.suite.code) {
         return Ok(None);
     }
-    let found =
-        resumption_rules::verify_resumed_client(flow, config, session).await?.then_some(found);
+    if !resumption_rules::verify_resumed_client(flow, config, session).await? {
+        return Ok(None);
+    }
     // A fatal alert on another connection may have removed the session meanwhile. RFC 5246 7.2.2
-    Ok(found.filter(|found| !StoredSession::is_session_invalidated(&found.session)))
+    if StoredSession::is_session_invalidated(session) {
+        return Ok(None);
+    }
+    let new_ticket = match found.needs_new_ticket {
+        // This future is boxed, because most configurations do not ask.
+        true if config.resumption.asks_to_seal() => {
+            boxed(|| ask_to_seal(flow, config, session)).await?
+        }
+        true => seal(config, session),
+        false => None,
+    };
+    Ok(Some(ResumedSession { found, new_ticket }))
 }
 
 /// Returns the ticket or ID of the session that the client requests to resume.

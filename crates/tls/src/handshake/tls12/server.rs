@@ -29,7 +29,7 @@ use crate::connection::info::ConnectionInfo;
 use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::identity::PeerCertificate;
 use crate::handshake::negotiate::{KnownSuites, parse_hello};
-use crate::handshake::resumption_rules::{FoundSession, keep_digest};
+use crate::handshake::resumption_rules::keep_digest;
 use crate::handshake::runtime::command::Command;
 use crate::handshake::runtime::coroutine::{Completion, Outcome, boxed};
 use crate::handshake::runtime::established::Established;
@@ -62,8 +62,7 @@ pub(crate) async fn handshake(
     let mut server = Server::new(&mut flow, &config, &message, &hello)?;
     if let Some(session) = server.find_session().await? {
         // RFC 5246 7.3, figure 2
-        let new_ticket = server.renew_ticket(&session).await?;
-        let mut flight = AbbreviatedFlight::new(server, session, new_ticket)?;
+        let mut flight = AbbreviatedFlight::new(server, session)?;
         flight.send_server_hello()?;
         let AwaitingFinished { read_keys, client_finished, stored, limits, info, exporter } =
             flight.send_finished()?;
@@ -110,7 +109,12 @@ pub(crate) fn finish(
             boxed(|| sent.receive_certificate_verify(flow, config, client)).await?;
         }
         let write_keys = sent.receive_finished(flow, &main).await?;
-        sent.send_session_ticket(flow, config, &main).await?;
+        if sent.asks_for_ticket(config) {
+            // This future is boxed, because most configurations do not ask.
+            boxed(|| sent.ask_for_session_ticket(flow, config, &main)).await?;
+        } else {
+            sent.send_session_ticket(flow, config, &main)?;
+        }
         sent.send_finished(flow, write_keys, &main)?;
         sent.complete(flow, config, &main)
     }
@@ -155,16 +159,8 @@ impl<'a> Server<'a> {
 
     /// Finds the session that the client requests to resume, if it may be resumed.
     /// RFC 5246 7.4.1.3, RFC 5077 3.4
-    async fn find_session(&mut self) -> Result<Option<FoundSession>, Error> {
+    async fn find_session(&mut self) -> Result<Option<resumption::ResumedSession>, Error> {
         resumption::find(self.flow, self.config, self.hello).await
-    }
-
-    /// Seals a resumed session in a new ticket, if the client's is to be replaced. RFC 5077 3.3
-    async fn renew_ticket(&mut self, found: &FoundSession) -> Result<Option<Vec<u8>>, Error> {
-        if !found.needs_new_ticket {
-            return Ok(None);
-        }
-        resumption::seal_or_ask(self.flow, self.config, &found.session).await
     }
 
     /// Selects the parameters of a full handshake. RFC 5246 7.4.1.3, RFC 8422 5.2
@@ -440,9 +436,14 @@ impl AwaitingClient {
         Ok(server)
     }
 
-    /// Sends the ticket that the ServerHello promised, or an empty ticket if none can be made.
-    /// RFC 5077 3.3
-    async fn send_session_ticket(
+    /// Whether the ServerHello promised a ticket that the application seals.
+    fn asks_for_ticket(&self, config: &ServerConfig) -> bool {
+        let is_promised = matches!(self.resumption_means, ResumptionMeans::Ticket);
+        is_promised && config.resumption.asks_to_seal()
+    }
+
+    /// Sends the ticket that the ServerHello promised.
+    fn send_session_ticket(
         &mut self,
         flow: &mut Flow,
         config: &ServerConfig,
@@ -452,11 +453,31 @@ impl AwaitingClient {
             return Ok(());
         }
         let session = self.new_session(config, main, true);
-        let ticket = resumption::seal_or_ask(flow, config, &session).await?;
-        let message = NewSessionTicketTls12 {
-            ticket_lifetime_hint: session.lifetime,
-            ticket: ticket.as_deref().unwrap_or_default(),
-        };
+        let ticket = resumption::seal(config, &session);
+        self.send_ticket(flow, session.lifetime, ticket)
+    }
+
+    /// As [`Self::send_session_ticket`], with a ticket of the application.
+    async fn ask_for_session_ticket(
+        &mut self,
+        flow: &mut Flow,
+        config: &ServerConfig,
+        main: &MainSecret12,
+    ) -> Result<(), Error> {
+        let session = self.new_session(config, main, true);
+        let ticket = resumption::ask_to_seal(flow, config, &session).await?;
+        self.send_ticket(flow, session.lifetime, ticket)
+    }
+
+    /// Sends a ticket, or an empty one if none could be made. RFC 5077 3.3
+    fn send_ticket(
+        &mut self,
+        flow: &mut Flow,
+        lifetime: u32,
+        ticket: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        let ticket = ticket.as_deref().unwrap_or_default();
+        let message = NewSessionTicketTls12 { ticket_lifetime_hint: lifetime, ticket };
         flow.send(&message, &mut self.transcript)
     }
 

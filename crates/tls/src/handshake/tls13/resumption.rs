@@ -275,7 +275,7 @@ pub(crate) async fn ask_for_tickets(
     for (nonce, values) in (0_u8..).zip(prepared.iter()) {
         template.age_add = values.age_add;
         template.secret = secret.psk(&[nonce]);
-        let Some(ticket) = resumption_rules::seal_or_ask(flow, config, &template).await? else {
+        let Some(ticket) = resumption_rules::ask_to_seal(flow, config, &template).await? else {
             break;
         };
         let mut message = Vec::new();

@@ -18,7 +18,8 @@ use crate::handshake::resumption_rules::{FoundSession, stored_session};
 use crate::handshake::runtime::flow::Flow;
 use crate::handshake::runtime::record_limits::RecordLimits;
 use crate::handshake::secret_log::SecretLog;
-use crate::handshake::tls12::{finished, resumption};
+use crate::handshake::tls12::finished;
+use crate::handshake::tls12::resumption::{self, ResumedSession};
 use crate::handshake::transcript::Transcript;
 use crate::handshake::{certificate_type_negotiation, negotiate};
 use crate::keys::direction::Keys;
@@ -44,13 +45,9 @@ pub(super) struct AbbreviatedFlight<'a> {
 }
 
 impl<'a> AbbreviatedFlight<'a> {
-    /// `new_ticket` replaces the client's.
-    pub(super) fn new(
-        server: Server<'a>,
-        found: FoundSession,
-        new_ticket: Option<Vec<u8>>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(server: Server<'a>, resumed: ResumedSession) -> Result<Self, Error> {
         let Server { flow, config, message, hello, secure_renegotiation } = server;
+        let ResumedSession { found, new_ticket } = resumed;
         let FoundSession { mut session, is_stored, is_from_application, now, .. } = found;
         // The session ends as before.
         let rest = session.expires().as_secs().saturating_sub(now.as_secs());
