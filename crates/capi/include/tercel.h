@@ -1658,7 +1658,7 @@ tercel_status tercel_connection_authenticate(struct tercel_connection *connectio
 
 // Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends
 // the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split, and
-// not with TERCEL_ASK_VERIFY_PEER: the certificate is verified with the roots of the configuration.
+// not with TERCEL_ASK_VERIFY_PEER, because the roots of the configuration verify the certificate.
 tercel_status tercel_connection_request_certificate(struct tercel_connection *connection,
                                                     tercel_client_auth demand,
                                                     struct tercel_output *output);

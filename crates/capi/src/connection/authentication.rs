@@ -40,7 +40,7 @@ pub unsafe extern "C" fn tercel_connection_authenticate(
 
 /// Server: requests a certificate of the client, TERCEL_CLIENT_AUTH_OPTIONAL or _REQUIRED. Appends
 /// the message to the output. The answer is TERCEL_EVENT_CLIENT_CERTIFICATE. Not after a split, and
-/// not with TERCEL_ASK_VERIFY_PEER: the certificate is verified with the roots of the configuration.
+/// not with TERCEL_ASK_VERIFY_PEER, because the roots of the configuration verify the certificate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_connection_request_certificate(
     connection: *mut Connection,

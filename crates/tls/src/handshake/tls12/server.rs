@@ -454,7 +454,7 @@ impl AwaitingClient {
         }
         let session = self.new_session(config, main, true);
         let ticket = resumption::seal(config, &session);
-        self.send_ticket(flow, session.lifetime, ticket)
+        self.send_ticket(flow, session.lifetime, ticket.as_deref())
     }
 
     /// As [`Self::send_session_ticket`], with a ticket of the application.
@@ -466,7 +466,7 @@ impl AwaitingClient {
     ) -> Result<(), Error> {
         let session = self.new_session(config, main, true);
         let ticket = resumption::ask_to_seal(flow, config, &session).await?;
-        self.send_ticket(flow, session.lifetime, ticket)
+        self.send_ticket(flow, session.lifetime, ticket.as_deref())
     }
 
     /// Sends a ticket, or an empty one if none could be made. RFC 5077 3.3
@@ -474,9 +474,9 @@ impl AwaitingClient {
         &mut self,
         flow: &mut Flow,
         lifetime: u32,
-        ticket: Option<Vec<u8>>,
+        ticket: Option<&[u8]>,
     ) -> Result<(), Error> {
-        let ticket = ticket.as_deref().unwrap_or_default();
+        let ticket = ticket.unwrap_or_default();
         let message = NewSessionTicketTls12 { ticket_lifetime_hint: lifetime, ticket };
         flow.send(&message, &mut self.transcript)
     }
