@@ -37,9 +37,9 @@ macro_rules! common_setters {
             /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and
             /// those of certificates whose keyUsage does not allow signatures. Default: off. This
             /// is for programs that would otherwise not encrypt at all, such as mail servers
-            /// without a policy, and whose verifier accepts any peer: a
-            /// [`ChainPolicy`](crate::certificates::ChainPolicy) refuses short keys. The feature
-            /// `fips` refuses them, too.
+            /// without a policy. The verifier has to accept any peer, or to check the leaf's key
+            /// itself: a [`ChainPolicy`](crate::certificates::ChainPolicy) checks the sizes of
+            /// authorities' keys only. The feature `fips` refuses short keys.
             pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;
 
             /// Sets whether peers may compress their certificates with the algorithms of
