@@ -51,6 +51,12 @@ impl Ssl {
             self.report_start();
             self.report_progress();
         }
+        if self.is_connected() && self.refused_renegotiation.get() {
+            errors::push(reasons::NO_RENEGOTIATION);
+            self.stage.replace(Stage::Failed);
+            self.failed.set(true);
+            return -1;
+        }
         if self.is_connected() {
             return if self.send_message() == Moved::Done { 1 } else { -1 };
         }

@@ -93,6 +93,8 @@ pub(crate) struct Ssl {
     /// Whether a fatal error was reported. As in OpenSSL, reading and writing then fails without an
     /// entry in the queue.
     pub(crate) failed: Cell<bool>,
+    /// Whether the application has tried to renegotiate.
+    pub(crate) refused_renegotiation: Cell<bool>,
     /// The thread that is writing to the BIO; 0 for none.
     pub(crate) sending: Cell<usize>,
     /// Whether a thread waits until another one is not writing to the BIO.
@@ -180,6 +182,7 @@ impl Ssl {
             shutdown: Cell::new(0),
             closed_by_peer: Cell::new(false),
             failed: Cell::new(false),
+            refused_renegotiation: Cell::default(),
             sending: Cell::new(0),
             awaits_sender: Cell::new(false),
             reading: Cell::new(false),
@@ -333,6 +336,7 @@ impl Ssl {
         self.shutdown.set(0);
         self.closed_by_peer.set(false);
         self.failed.set(false);
+        self.refused_renegotiation.take();
         self.verify_result.set(0);
         self.found_result.set(None);
         self.received_session.set(false);

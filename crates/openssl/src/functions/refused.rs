@@ -82,8 +82,7 @@ without_effect! {
     SSL_CTX_use_serverinfo, SSL_CTX_use_serverinfo_ex, SSL_CTX_use_serverinfo_file,
     SSL_SESSION_set1_master_key, SSL_add_store_cert_subjects_to_stack, SSL_bytes_to_cipher_list,
     SSL_dup, SSL_enable_ct, SSL_export_keying_material_early, SSL_new_session_ticket,
-    SSL_renegotiate, SSL_renegotiate_abbreviated, SSL_set_session_ticket_ext,
-    SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
+    SSL_set_session_ticket_ext, SSL_set_srp_server_param, SSL_set_srp_server_param_pw,
 }
 
 // 0 says that the client has to be answered and that the function is to be called again, or that

@@ -123,6 +123,12 @@ functions! {
             _ => -1,
         }
     }
+    fn SSL_renegotiate(ssl: &Ssl;) -> c_int = FAIL => {
+        refuse_renegotiation(ssl, "SSL_renegotiate is not supported")
+    }
+    fn SSL_renegotiate_abbreviated(ssl: &Ssl;) -> c_int = FAIL => {
+        refuse_renegotiation(ssl, "SSL_renegotiate_abbreviated is not supported")
+    }
     fn SSL_free_buffers(ssl: &Ssl;) -> c_int = FAIL => {
         c_int::from(ssl.plaintext.borrow().len() == 0)
     }
@@ -132,6 +138,17 @@ functions! {
 /// the only side of a method without this one.
 fn has_no_side(ssl: &Ssl, has_method: bool) -> bool {
     ssl.side.get().is_none() || !has_method && matches!(*ssl.stage.borrow(), Stage::New)
+}
+
+/// Fails. Apache ignores the result, and calls `SSL_do_handshake`, which fails then, too: otherwise
+/// it would believe that the client's certificate was verified again. In TLS 1.3 the result is
+/// OpenSSL's, and a handshake is none.
+fn refuse_renegotiation(ssl: &Ssl, what: &str) -> c_int {
+    errors::push_with(reasons::NO_RENEGOTIATION, what);
+    if ssl.is_connected() && ssl.version() == crate::method::TLS1_2 {
+        ssl.refused_renegotiation.set(true);
+    }
+    FAIL
 }
 
 fn handshake(ssl: &Ssl) -> c_int {

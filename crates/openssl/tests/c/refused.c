@@ -46,6 +46,22 @@ static void method_of_connection(void) {
     free_pair(&pair);
 }
 
+/* An application that ignores the result takes a handshake after it for a renegotiation. */
+static void renegotiation(int version) {
+    struct pair pair = new_pair(version, 1 << 14);
+    CHECK(shake(&pair) && SSL_renegotiate(pair.server) == 0);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_NO_RENEGOTIATION && ERR_peek_error() == 0);
+    if (version == TLS1_3_VERSION) {
+        CHECK(SSL_do_handshake(pair.server) == 1 && SSL_is_init_finished(pair.server));
+    } else {
+        CHECK(SSL_do_handshake(pair.server) == -1 && SSL_get_error(pair.server, -1) == SSL_ERROR_SSL);
+        CHECK(ERR_GET_REASON(ERR_peek_error()) == SSL_R_NO_RENEGOTIATION && !SSL_is_init_finished(pair.server));
+        CHECK(SSL_write(pair.server, "x", 1) <= 0);
+    }
+    ERR_clear_error();
+    drop_pair(&pair);
+}
+
 /* Without these flags, the connection remains closed. */
 static void cleared_shutdown(int version) {
     struct pair pair = new_pair(version, 1 << 14);
@@ -122,6 +138,8 @@ void test_refused(void) {
     padding_callback();
     cleansed_plaintext();
     method_of_connection();
+    renegotiation(TLS1_2_VERSION);
+    renegotiation(TLS1_3_VERSION);
     cleared_shutdown(TLS1_2_VERSION);
     cleared_shutdown(TLS1_3_VERSION);
 }
