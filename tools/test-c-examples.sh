@@ -33,6 +33,7 @@ static_flags() { pkg-config --cflags --static --libs tercel | sed 's/-ltercel/-l
 start() { # LOG COMMAND...
     local log=$work/$1
     shift
+    : >"$log"
     timeout 300 "$@" >"$log" 2>"$log.err" &
     server=$!
     for _ in $(seq 600); do
