@@ -17,7 +17,7 @@ struct Row {
     name: String,
     /// The programs that import the function.
     programs: String,
-    /// What it does, or what it lacks.
+    /// The description: its effect, or the difference.
     what: Option<String>,
 }
 

@@ -40,7 +40,7 @@ fn is_costly(mut bytes: &[u8], depth: usize) -> bool {
     const CONSTRUCTED: u8 = 0x20;
     while let [tag, length, rest @ ..] = bytes {
         let (len, rest) = match length {
-            // What follows is read up to the end, with or without an end-of-contents.
+            // The rest is read up to the end, with or without an end-of-contents.
             0x80 => (0, rest),
             0x81.. => match rest.split_at_checked(usize::from(length & 0x7f)) {
                 Some((digits, rest)) => (digits.iter().fold(0, append), rest),

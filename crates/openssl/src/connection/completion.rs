@@ -132,10 +132,8 @@ impl Ssl {
         if verified.as_deref() == info.peer_chain().first().map(AsRef::as_ref) {
             return;
         }
+        self.forget_chains();
         self.peer_chain.replace(parse_chain(info.peer_chain()).unwrap_or_default());
-        self.verified_chain.take();
-        self.lent.peer_chain.take();
-        self.lent.verified_chain.take();
         // A client without a certificate has the result that OpenSSL reports for it.
         if self.side.get() == Some(Side::Server) && !info.resumed {
             self.verify_result.set(V_OK);

@@ -263,9 +263,6 @@ impl Ssl {
             | o::UNSAFE_LEGACY_RENEGOTIATION
             | o::ENABLE_MIDDLEBOX_COMPAT;
         let context = &self.session_context;
-        let of_context = context.settings().callbacks;
-        let (older, newer) = (of_context.ticket_key, of_context.ticket_key_evp);
-        let address = newer.or(older).map_or(0, |function| function as usize);
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let [log, second, late] = flags;
         Inputs {
@@ -278,7 +275,6 @@ impl Ssl {
             options: settings.options & OPTIONS,
             mode: settings.mode & o::MODE_SEND_FALLBACK_SCSV,
             cache_mode: context.cache_mode.load(Relaxed),
-            ticket_callback: (address, newer.is_some()),
             numbers: [
                 number(settings.max_fragment),
                 settings.padding_block.into(),
@@ -336,30 +332,29 @@ impl Ssl {
         }
         let count = u8::try_from(settings.tickets).unwrap_or(u8::MAX);
         builder = builder.ticket_counts(count, count.min(1));
-        builder = self.with_sessions(builder, settings, lifetime)?;
-        built(builder.build())
+        built(self.with_sessions(builder, settings, lifetime).build())
     }
 
-    /// Sets the tickets and the cache. `None` if the ticket keys cannot be used.
+    /// Sets the tickets and the cache.
     fn with_sessions(
         &self,
         builder: ServerConfigBuilder,
         settings: &Settings,
         lifetime: Duration,
-    ) -> Option<ServerConfigBuilder> {
+    ) -> ServerConfigBuilder {
         let context = &self.session_context;
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
         let cache = || Arc::new(Cache(Arc::clone(context.tickets.cache())));
         // A session that allows early data is resumed once, which only the cache ensures.
         let single_use = settings.max_early_data > 0 && !settings.has(o::NO_ANTI_REPLAY);
         if settings.has(o::NO_TICKET) || single_use {
-            return Some(match stores {
+            return match stores {
                 true => builder.session_store(Policy::Here(cache())),
                 false => builder.without_tickets().without_session_ids(),
-            });
+            };
         }
         let builder = builder.ask_for_tickets(lifetime);
-        Some(if stores { builder.session_ids(cache()) } else { builder.without_session_ids() })
+        if stores { builder.session_ids(cache()) } else { builder.without_session_ids() }
     }
 }
 

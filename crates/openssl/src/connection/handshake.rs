@@ -51,13 +51,13 @@ impl Ssl {
             self.report_start();
             self.report_progress();
         }
-        if self.is_connected() && self.refused_renegotiation.get() {
-            errors::push(reasons::NO_RENEGOTIATION);
-            self.stage.replace(Stage::Failed);
-            self.failed.set(true);
-            return -1;
-        }
         if self.is_connected() {
+            if self.refused_renegotiation.get() {
+                errors::push(reasons::NO_RENEGOTIATION);
+                self.stage.replace(Stage::Failed);
+                self.failed.set(true);
+                return -1;
+            }
             return if self.send_message() == Moved::Done { 1 } else { -1 };
         }
         let result = self.advance();
@@ -277,7 +277,7 @@ impl Ssl {
         self.unsent.borrow().bytes().get(11..43) == Some(&RETRY_RANDOM)
     }
 
-    /// Ends a handshake in which a function of the program failed inside of the step.
+    /// Ends a handshake in which a function of the program failed inside of the step or before it.
     fn callback_failed(&self, step: Option<Result<Next, Error>>) {
         errors::push(reasons::CALLBACK_FAILED);
         let Some(Ok(Next::Connected(mut connection))) = step else {

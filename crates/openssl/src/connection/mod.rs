@@ -340,11 +340,8 @@ impl Ssl {
         self.verify_result.set(0);
         self.found_result.set(None);
         self.received_session.set(false);
-        self.verified_chain.take();
         self.dane.found.take();
-        self.peer_chain.take();
-        self.lent.peer_chain.take();
-        self.lent.verified_chain.take();
+        self.forget_chains();
         self.hello.take();
         self.selected.take();
         self.early.clear();

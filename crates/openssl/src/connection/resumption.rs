@@ -3,7 +3,7 @@
 //!
 //! The functions are called between two steps, or for the cache of [`super::server_sessions`]
 //! inside of one. What they refuse is not issued or not resumed; a failure ends the connection
-//! after the next step.
+//! after the step in which the function was called, or the next one.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
@@ -61,7 +61,7 @@ impl Resumption {
         drop(self.object.take());
     }
 
-    /// Whether one of the program's functions failed in the last step.
+    /// Whether one of the program's functions failed in the last step, or before it.
     pub(super) fn take_failure(&self) -> bool {
         self.failed.take()
     }
@@ -77,9 +77,9 @@ const IGNORE_RENEW: c_int = 2;
 const USE: c_int = 3;
 const USE_RENEW: c_int = 4;
 
-/// Whether a session may be issued now. `in_ticket`: the client keeps it.
-pub(super) fn may_issue(in_ticket: bool) -> bool {
-    tap::with_current(|ssl| ssl.may_issue(in_ticket)).unwrap_or(true)
+/// Whether a session may be added to a cache now.
+pub(super) fn may_store() -> bool {
+    tap::with_current(|ssl| ssl.may_issue(false)).unwrap_or(true)
 }
 
 /// Notes the session of a cache that was found. Returns whether it may be resumed.
@@ -314,7 +314,7 @@ impl Ssl {
         generated != 0
     }
 
-    /// What the program has added to the session that is issued now.
+    /// The data and the limit that the program has given the session that is issued now.
     pub(super) fn added_to_session(&self) -> Added {
         if self.has_found() {
             let object = self.resumption.object.borrow().clone();

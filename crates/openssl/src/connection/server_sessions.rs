@@ -119,7 +119,7 @@ impl ServerSessionStore for Cache {
     /// The session is added to the cache after the step, and before the client learns its name.
     fn put(&self, id: &[u8], session: Vec<u8>, _: UnixTime) {
         let session = Zeroizing::new(session);
-        if resumption::may_issue(false) {
+        if resumption::may_store() {
             tap::add_server_session(id, &session);
         }
     }

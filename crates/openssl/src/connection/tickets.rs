@@ -98,7 +98,7 @@ struct TicketCallback {
     newer: bool,
 }
 
-/// What a ticket key callback returned.
+/// The result of a ticket key callback.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Returned {
     Usable,

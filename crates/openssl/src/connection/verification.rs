@@ -59,7 +59,9 @@ impl Ssl {
         let checked = self.check_peer(&identity);
         if identity.resumed && checked.is_err() {
             // The handshake becomes a full one, in which the client may send no certificate.
-            self.forget_peer();
+            self.verify_result.set(V_OK);
+            self.found_result.set(None);
+            self.forget_chains();
         }
         if checked.is_ok() && self.wants_retry() {
             return Err(Unanswered::Later);
@@ -67,10 +69,8 @@ impl Ssl {
         Ok(question.answer(checked))
     }
 
-    /// Forgets the chain that was verified, and the result.
-    fn forget_peer(&self) {
-        self.verify_result.set(V_OK);
-        self.found_result.set(None);
+    /// Forgets the peer's chain and the one that was verified.
+    pub(super) fn forget_chains(&self) {
         let lent = [&self.lent.peer_chain, &self.lent.verified_chain].map(RefCell::take);
         let chains = [&self.peer_chain, &self.verified_chain].map(RefCell::take);
         // Freeing a certificate can call a function of the application.

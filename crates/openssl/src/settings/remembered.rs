@@ -27,8 +27,6 @@ pub(crate) struct Inputs {
     pub(crate) options: u64,
     pub(crate) mode: u32,
     pub(crate) cache_mode: u32,
-    /// The address of the ticket key callback, and whether it is one of the newer kind.
-    pub(crate) ticket_callback: (usize, bool),
     /// Other settings, as numbers.
     pub(crate) numbers: [i64; 7],
     pub(crate) flags: [bool; 5],
@@ -49,7 +47,7 @@ impl Inputs {
             && self.protocols == other.protocols
             && self.session_context == other.session_context
             && (self.options, self.mode) == (other.options, other.mode)
-            && (self.cache_mode, self.ticket_callback) == (other.cache_mode, other.ticket_callback)
+            && self.cache_mode == other.cache_mode
             && (self.numbers, self.flags) == (other.numbers, other.flags)
             && same(&self.credentials, &other.credentials)
             && Arc::ptr_eq(&self.authorities, &other.authorities)

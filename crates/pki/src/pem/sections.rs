@@ -191,7 +191,7 @@ fn looks_like_boundary(text: &[u8]) -> bool {
         let before = text.get(..place).unwrap_or_default().trim_ascii_end().len();
         [2, 3].iter().filter_map(|last| before.checked_sub(*last)).any(dash)
     };
-    // What is before a word is examined only if there is a word: it may be a long row of spaces.
+    // The text before a word is examined only if there is a word: it may be a long row of spaces.
     let follows_dash = |word: &[u8]| {
         let mut windows = text.windows(word.len()).enumerate();
         windows.any(|(place, part)| part.eq_ignore_ascii_case(word) && is_after_dash(place))
