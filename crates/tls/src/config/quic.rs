@@ -10,7 +10,6 @@ use tercel_wire::ProtocolVersion;
 
 use super::client::ClientConfig;
 use super::common::{Common, QuicOptions, QuicRules};
-use super::resumption::Tickets;
 use super::server::ServerConfig;
 use crate::error::config::ConfigError;
 use crate::fips::FipsReason;
@@ -74,7 +73,7 @@ impl ServerConfig {
             ("find_pre_shared_key", matches!(self.pre_shared_keys, Some(Policy::Ask))),
             ("client_verifier", matches!(self.client_verifier, Some(Policy::Ask))),
             ("session_store", matches!(self.resumption.store, Some(Policy::Ask))),
-            ("ask_for_tickets", matches!(self.resumption.tickets, Some(Tickets::Asked(_)))),
+            ("ask_for_tickets", self.resumption.asks_to_seal()),
             ("early_data", matches!(self.resumption.replay_guard, Some(Policy::Ask))),
         ];
         first_set(&options)

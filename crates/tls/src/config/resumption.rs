@@ -38,7 +38,7 @@ impl Tickets {
         }
     }
 
-    /// See [`TicketSealer::is_fips_approved`]. What the caller does is unknown.
+    /// See [`TicketSealer::is_fips_approved`]. Nothing is known of the caller.
     pub(super) fn is_fips_approved(&self) -> bool {
         match self {
             Self::Sealer(sealer) => sealer.is_fips_approved(),

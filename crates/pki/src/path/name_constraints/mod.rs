@@ -414,9 +414,8 @@ fn utf8_mailbox(other_name: &[u8]) -> Result<Option<&[u8]>, Malformed> {
 /// Whether a local part has one spelling: it is not empty and not quoted. RFC 5321 4.1.2,
 /// RFC 6531 3.3
 fn is_plain_local_part(local: &[u8]) -> bool {
-    let is_plain = |byte: &u8| match byte.is_ascii() {
-        true => byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte),
-        false => true,
+    let is_plain = |byte: &u8| {
+        !byte.is_ascii() || byte.is_ascii_graphic() && !b"\"\\()<>,;:@[]".contains(byte)
     };
     !local.is_empty() && local.iter().all(is_plain)
 }
