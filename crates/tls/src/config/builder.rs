@@ -37,9 +37,15 @@ macro_rules! common_setters {
             /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and
             /// those of certificates whose keyUsage does not allow signatures. Default: off. This
             /// is for programs that would otherwise not encrypt at all, such as mail servers
-            /// without a policy. The verifier has to accept any peer, or to check the leaf's key
-            /// itself: a [`ChainPolicy`](crate::certificates::ChainPolicy) checks the sizes of
-            /// authorities' keys only. The feature `fips` refuses short keys.
+            /// without a policy. The feature `fips` refuses short keys.
+            ///
+            /// The verifier has to be [`Policy::Ask`](crate::Policy::Ask), so that the caller
+            /// decides about the leaf's key, too: whoever breaks a short key is that peer.
+            /// Otherwise the configuration cannot be built
+            /// ([`ConfigError::LegacyPeerKeysWithoutAsk`](crate::error::ConfigError::LegacyPeerKeysWithoutAsk)).
+            /// Do not answer the question with a
+            /// [`ChainPolicy`](crate::certificates::ChainPolicy) alone, which checks the sizes of
+            /// authorities' keys only.
             pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;
 
             /// Sets whether peers may compress their certificates with the algorithms of

@@ -430,6 +430,7 @@ impl ClientConfigBuilder {
         common.prepare()?;
         let (verifier, verifiable_types) =
             with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
+        common.check_legacy_peer_keys(verifier.as_ref())?;
         config.server_certificate_types = self.server_certificate_types.unwrap_or(verifiable_types);
         config.client_certificate_types =
             self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());

@@ -388,6 +388,7 @@ impl ServerConfigBuilder {
         }
         let (client_verifier, verifiable_types) =
             with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
+        common.check_legacy_peer_keys(client_verifier.as_ref())?;
         config.client_verifier = client_verifier;
         config.client_certificate_types = self.client_certificate_types.unwrap_or(verifiable_types);
         if !certificate_types::is_valid_list(&config.client_certificate_types) {
