@@ -216,6 +216,10 @@ impl ReceivedRequests {
         self.requests.pop_front()
     }
 
+    pub(crate) fn has_one_identity(&self) -> bool {
+        self.context.config.resumption.has_one_identity
+    }
+
     /// Handles a CertificateRequest message with its header.
     pub(crate) fn request(&mut self, message: &[u8]) -> Result<(), Error> {
         let request = CertificateRequest::parse(message.get(4..).unwrap_or_default())?;
