@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use http::Extensions;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpInfo};
 use hyper_util::rt::TokioIo;
 use tercel_tokio::TlsStream;
 
@@ -13,7 +14,8 @@ use crate::info::TlsInfo;
 
 /// A connection to a server, with TLS if the URI's scheme is `https`.
 ///
-/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses.
+/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses. That of an
+/// `http` URI has none, also if its transport is a TLS connection to a proxy.
 // Nearly all connections are `https`, so a box would cost an allocation and save no memory.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
@@ -28,16 +30,35 @@ pub enum MaybeHttpsStream<T> {
 impl<T: Connection + Read + Write + Unpin> Connection for MaybeHttpsStream<T> {
     fn connected(&self) -> Connected {
         match self {
-            Self::Http(transport) => transport.connected(),
+            Self::Http(transport) => without_tls(transport.connected()),
             Self::Https(stream) => {
                 let (info, transport) = (stream.inner().info(), stream.inner().transport());
-                let connected = transport.inner().connected().extra(TlsInfo::new(info));
+                let connected = without_tls(transport.inner().connected());
+                let connected = connected.extra(TlsInfo::new(info));
                 match info.alpn.as_deref() {
                     Some(b"h2") => connected.negotiated_h2(),
                     _ => connected,
                 }
             }
         }
+    }
+}
+
+/// Returns what a transport says about itself, without what a TLS connection in it says: that one
+/// is to a proxy, and neither its certificate nor its version of HTTP is the origin's.
+///
+/// A value cannot be removed from a [`Connected`]. So if there is such a connection, a new one is
+/// made, with the addresses only.
+fn without_tls(connected: Connected) -> Connected {
+    let mut extras = Extensions::new();
+    connected.get_extras(&mut extras);
+    if extras.remove::<TlsInfo>().is_none() {
+        return connected;
+    }
+    let kept = Connected::new().proxy(connected.is_proxied());
+    match extras.remove::<HttpInfo>() {
+        Some(addresses) => kept.extra(addresses),
+        None => kept,
     }
 }
 

@@ -12,6 +12,11 @@ use tercel_tokio::tercel::{ConnectionInfo, EarlyData, Ech};
 /// A client finds it in the extensions of a response, and a server of axum or tonic in its
 /// [`ConnectInfo`].
 ///
+/// In a response to a client of [`HttpsConnector`](crate::HttpsConnector), it is of the connection to
+/// the origin. If the connector is itself the transport of another one, such as hyper-util's
+/// `Tunnel`, and that is not the transport of an `HttpsConnector`, then it is of the connection to
+/// the proxy.
+///
 /// ```
 /// use std::net::SocketAddr;
 /// use tercel_hyper::ConnectInfo;
