@@ -14,8 +14,8 @@ use crate::info::TlsInfo;
 
 /// A connection to a server, with TLS if the URI's scheme is `https`.
 ///
-/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses. That of an
-/// `http` URI has none, also if its transport is a TLS connection to a proxy.
+/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses. That of
+/// an `http` URI has none, also if its transport is a TLS connection to a proxy.
 // Nearly all connections are `https`, so a box would cost an allocation and save no memory.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
