@@ -39,13 +39,12 @@ macro_rules! common_setters {
             /// is for programs that would otherwise not encrypt at all, such as mail servers
             /// without a policy. The feature `fips` refuses short keys.
             ///
-            /// The verifier has to be [`Policy::Ask`](crate::Policy::Ask), so that the caller
-            /// decides about the leaf's key, too: whoever breaks a short key is that peer.
-            /// Otherwise the configuration cannot be built
-            /// ([`ConfigError::LegacyPeerKeysWithoutAsk`](crate::error::ConfigError::LegacyPeerKeysWithoutAsk)).
-            /// Do not answer the question with a
-            /// [`ChainPolicy`](crate::certificates::ChainPolicy) alone, which checks the sizes of
-            /// authorities' keys only.
+            /// An attacker who factors a short key can impersonate its owner. So the verifier has
+            /// to be [`Policy::Ask`](crate::Policy::Ask), and the caller decides about the leaf's
+            /// key, too; otherwise the configuration cannot be built
+            /// ([`LegacyPeerKeysWithoutAsk`](crate::error::ConfigError::LegacyPeerKeysWithoutAsk)).
+            /// A [`ChainPolicy`](crate::certificates::ChainPolicy) alone must not answer the
+            /// question: it checks the sizes of authorities' keys only.
             pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;
 
             /// Sets whether peers may compress their certificates with the algorithms of
