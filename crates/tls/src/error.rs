@@ -300,8 +300,8 @@ pub enum Misuse {
     /// for clients. RFC 9846 4.7.2
     NoPostHandshakeAuth,
     /// A stream requests a certificate after the handshake, and the configuration's verifier of
-    /// clients is [`Policy::Ask`](crate::Policy::Ask): a stream does not ask, so nobody would
-    /// verify the certificate. See [`crate::Connection::request_certificate`].
+    /// clients is [`Policy::Ask`](crate::Policy::Ask): a stream does not ask, so the certificate
+    /// would not be verified. See [`crate::Connection::request_certificate`].
     VerifierAsks,
     /// Too many certificate requests are unanswered.
     TooManyCertificateRequests,

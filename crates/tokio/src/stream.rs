@@ -286,7 +286,7 @@ impl<T> TlsStream<T> {
     /// [`ClientAuth::Required`], a client that declines is refused. If the future is dropped, the
     /// answer arrives with later reads. RFC 9846 4.7.2
     ///
-    /// The certificate was verified. A stream does not ask who verifies it, and has no
+    /// The certificate was verified. A stream asks no questions, and has no
     /// [`Answers`](crate::Answers), which are for handshakes: with a verifier that is
     /// [`tercel::Policy::Ask`], nothing is requested. A server that authenticates clients after the
     /// handshake needs a verifier that decides at once.

@@ -242,7 +242,7 @@ impl fmt::Display for Misuse {
                 "the client did not offer post-handshake authentication, or no verifier is set"
             }
             Self::VerifierAsks => {
-                "the verifier of clients is Policy::Ask, and nobody would answer its question"
+                "the verifier of clients is Policy::Ask, and a stream has no answer to its question"
             }
             Self::TooManyCertificateRequests => "too many unanswered certificate requests",
             Self::KeyNotLocal => "the private key of the credential is remote",

@@ -173,7 +173,7 @@ impl<T: Read + Write> Stream<T> {
     /// of data received before the answer are buffered for the next reads. With
     /// [`ClientAuth::Required`], a client without a certificate is refused. RFC 9846 4.7.2
     ///
-    /// The certificate was verified. A stream does not ask who verifies it: with a verifier that is
+    /// The certificate was verified. A stream asks no questions: with a verifier that is
     /// [`crate::Policy::Ask`], request the certificate with [`Connection::request_certificate`] and
     /// verify [`ClientCertificate::identity`].
     ///

@@ -67,7 +67,7 @@ fn of_version(version: ProtocolVersion) -> ClientConfigBuilder {
 #[test]
 fn each_connection_authenticates_as_the_client_that_was_selected_for_it() {
     let [one, other] = both();
-    // A client that declines is nobody, which another connection must not become either.
+    // A client that declines is anonymous, which another connection must not become either.
     for (first, second) in [(Some(&one), Some(&other)), (None, Some(&other)), (Some(&one), None)] {
         for (version, asks) in VERSIONS.into_iter().flat_map(|v| [(v, false), (v, true)]) {
             let own = InTurn::new(vec![first.cloned(), second.cloned()]);

@@ -46,7 +46,7 @@ async fn a_client_answers_while_it_reads_and_no_data_is_lost() {
     assert!(arrived == data);
 }
 
-/// Nobody would verify the certificate, so that it is not requested.
+/// The certificate would not be verified, so that it is not requested.
 #[tokio::test]
 async fn nothing_is_requested_if_the_verifier_asks() {
     let client = client().post_handshake_auth(true).credential(credential()).build().unwrap();

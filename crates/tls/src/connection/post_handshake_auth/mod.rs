@@ -92,8 +92,8 @@ impl Authentication {
     }
 
     /// Client: whether tickets that follow a certificate request are kept. A ticket belongs to the
-    /// client that the answer authenticates. Only with one identity is it known who that is: a
-    /// caller may answer with any credential.
+    /// client that the answer authenticates. Only with one identity is that client known: a caller
+    /// may answer with any credential.
     pub(crate) fn keeps_tickets(&self) -> bool {
         match self {
             Self::Client(requests) => requests.has_one_identity(),

@@ -91,7 +91,7 @@ fn a_stream_does_not_wait_for_a_closed_peer() {
     assert_eq!(end.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
 }
 
-/// Nobody would verify the certificate, so that it is not requested.
+/// The certificate would not be verified, so that it is not requested.
 #[test]
 fn a_stream_requests_nothing_if_the_verifier_asks() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
