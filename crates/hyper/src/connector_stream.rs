@@ -33,7 +33,11 @@ impl<T: Connection + Read + Write + Unpin> Connection for MaybeHttpsStream<T> {
             Self::Http(transport) => without_tls(transport.connected()),
             Self::Https(stream) => {
                 let (info, transport) = (stream.inner().info(), stream.inner().transport());
-                let connected = without_tls(transport.inner().connected());
+                // The information below replaces that of a connection to a proxy.
+                let mut connected = transport.inner().connected();
+                if connected.is_negotiated_h2() {
+                    connected = with_addresses_only(&connected);
+                }
                 let connected = connected.extra(TlsInfo::new(info));
                 match info.alpn.as_deref() {
                     Some(b"h2") => connected.negotiated_h2(),
@@ -46,15 +50,20 @@ impl<T: Connection + Read + Write + Unpin> Connection for MaybeHttpsStream<T> {
 
 /// Returns what a transport says about itself, without what a TLS connection in it says: that one
 /// is to a proxy, and neither its certificate nor its version of HTTP is the origin's.
-///
-/// A value cannot be removed from a [`Connected`]. So if there is such a connection, a new one is
-/// made, with the addresses only.
 fn without_tls(connected: Connected) -> Connected {
     let mut extras = Extensions::new();
     connected.get_extras(&mut extras);
-    if extras.remove::<TlsInfo>().is_none() {
-        return connected;
+    match extras.get::<TlsInfo>() {
+        Some(_) => with_addresses_only(&connected),
+        None => connected,
     }
+}
+
+/// A value cannot be removed from a [`Connected`]. So a new one is made, without what only the
+/// transport knows: its other values, and whether it may be reused.
+fn with_addresses_only(connected: &Connected) -> Connected {
+    let mut extras = Extensions::new();
+    connected.get_extras(&mut extras);
     let kept = Connected::new().proxy(connected.is_proxied());
     match extras.remove::<HttpInfo>() {
         Some(addresses) => kept.extra(addresses),

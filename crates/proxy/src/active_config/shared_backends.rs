@@ -32,18 +32,19 @@ pub(super) fn warnings(listeners: &[Listener], active: &[ActiveListener]) -> Vec
         // The backends of the others terminate TLS themselves.
         pairs.filter(|(route, _)| route.certificates.is_some())
     };
-    let mut protected = BTreeMap::new();
+    let mut protected: BTreeMap<_, Vec<&Route>> = BTreeMap::new();
     for (route, active) in routes().filter(|(route, _)| requires(route)) {
         for address in addresses(active) {
-            protected.entry(address).or_insert(route);
+            protected.entry(address).or_default().push(route);
         }
     }
     let mut warnings = Vec::new();
     for (route, active) in routes() {
         warnings.extend(addresses(active).find_map(|address| {
-            let other = *protected.get(&address)?;
-            let leads_around = !requires(route) || route.client_ca != other.client_ca;
-            leads_around.then(|| warning(route, address, other))
+            let is_led_around =
+                |other: &&&Route| !requires(route) || route.client_ca != other.client_ca;
+            let other = protected.get(&address)?.iter().find(is_led_around)?;
+            Some(warning(route, address, other))
         }));
     }
     warnings

@@ -216,8 +216,10 @@ impl ReceivedRequests {
         self.requests.pop_front()
     }
 
-    pub(crate) fn has_one_identity(&self) -> bool {
-        self.context.config.resumption.has_one_identity
+    /// Whether all connections with these sessions authenticate as the same client, as the
+    /// application states.
+    pub(crate) fn has_session_context(&self) -> bool {
+        !self.context.config.resumption.session_context.is_empty()
     }
 
     /// Handles a CertificateRequest message with its header.

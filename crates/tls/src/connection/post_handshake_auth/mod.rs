@@ -92,11 +92,11 @@ impl Authentication {
     }
 
     /// Client: whether tickets that follow a certificate request are kept. A ticket belongs to the
-    /// client that the answer authenticates. Only with one identity is that client known: a caller
-    /// may answer with any credential.
+    /// client that the answer authenticates, and a caller may answer with any credential. Only a
+    /// session context states who the client is.
     pub(crate) fn keeps_tickets(&self) -> bool {
         match self {
-            Self::Client(requests) => requests.has_one_identity(),
+            Self::Client(requests) => requests.has_session_context(),
             Self::Server(_) => true,
         }
     }

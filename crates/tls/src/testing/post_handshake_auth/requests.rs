@@ -103,14 +103,15 @@ fn a_request_may_be_divided_but_not_by_data() {
 /// A ticket that follows a request belongs to the client that the answer authenticates.
 /// RFC 9846 4.7.1, 4.7.2
 #[test]
-fn tickets_after_a_request_are_kept_only_with_one_identity() {
+fn tickets_after_a_request_are_kept_only_with_a_session_context() {
     type Change = fn(ClientConfigBuilder) -> ClientConfigBuilder;
-    let cases: [(Change, bool); 4] = [
+    let cases: [(Change, bool); 5] = [
         // The caller may answer with any credential.
         (|client| client, false),
         (|client| client.credentials(Policy::Here(Arc::new(Credentials::new(vec![])))), false),
-        (|client| client.credential(credential()), true),
+        (|client| client.credential(credential()), false),
         (|client| client.credentials(Policy::Ask).session_context(b"one client"), true),
+        (|client| client.credential(credential()).session_context(b"one client"), true),
     ];
     for (place, (change, is_kept)) in cases.into_iter().enumerate() {
         let client = client().post_handshake_auth(true).return_new_sessions(true);
