@@ -329,7 +329,8 @@ typedef uint64_t tercel_rejection;
 // Server: whether early data is admitted, or may be a replay.
 #define TERCEL_ASK_ADMIT_EARLY_DATA (1 << 4)
 
-// The credential for a peer.
+// The credential for a peer. A client keeps no session of a server that requests a certificate,
+// except with TERCEL_CONTENT_SESSION_CONTEXT, which states that all connections are of one client.
 #define TERCEL_ASK_SELECT_CREDENTIAL (1 << 5)
 
 // Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
@@ -1476,7 +1477,9 @@ tercel_status tercel_config_builder_set_roots(struct tercel_config_builder *buil
                                               const struct tercel_roots *roots);
 
 // Adds a credential. A server selects the first one that is valid for the requested name and that
-// the client can verify; for an unknown name, the first one that the client can verify.
+// the client can verify; for an unknown name, the first one that the client can verify. A client
+// with several credentials keeps no session of a server that requests a certificate, except with
+// TERCEL_CONTENT_SESSION_CONTEXT, which states that it is the same client for all servers.
 tercel_status tercel_config_builder_add_credential(struct tercel_config_builder *builder,
                                                    const struct tercel_credential *credential);
 

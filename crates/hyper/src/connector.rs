@@ -46,6 +46,10 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The connector of an `https` proxy is `Tunnel::new(uri, HttpsConnector::new(config))`, with a
+/// configuration without `h2`. Pass it to [`Self::with_transport`], too, also if all origins are
+/// `http` URIs: otherwise their responses have the [`TlsInfo`](crate::TlsInfo) of the proxy.
 #[derive(Clone)]
 pub struct HttpsConnector<C = HttpConnector> {
     transport: C,

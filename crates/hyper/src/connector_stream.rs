@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use http::Extensions;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpInfo};
 use hyper_util::rt::TokioIo;
 use tercel_tokio::TlsStream;
 
@@ -13,7 +14,8 @@ use crate::info::TlsInfo;
 
 /// A connection to a server, with TLS if the URI's scheme is `https`.
 ///
-/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses.
+/// The connection of an `https` URI adds a [`TlsInfo`] to the extensions of its responses. That of
+/// an `http` URI has none, also if its transport is a TLS connection to a proxy.
 // Nearly all connections are `https`, so a box would cost an allocation and save no memory.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
@@ -28,16 +30,44 @@ pub enum MaybeHttpsStream<T> {
 impl<T: Connection + Read + Write + Unpin> Connection for MaybeHttpsStream<T> {
     fn connected(&self) -> Connected {
         match self {
-            Self::Http(transport) => transport.connected(),
+            Self::Http(transport) => without_tls(transport.connected()),
             Self::Https(stream) => {
                 let (info, transport) = (stream.inner().info(), stream.inner().transport());
-                let connected = transport.inner().connected().extra(TlsInfo::new(info));
+                // The information below replaces that of a connection to a proxy.
+                let mut connected = transport.inner().connected();
+                if connected.is_negotiated_h2() {
+                    connected = with_addresses_only(&connected);
+                }
+                let connected = connected.extra(TlsInfo::new(info));
                 match info.alpn.as_deref() {
                     Some(b"h2") => connected.negotiated_h2(),
                     _ => connected,
                 }
             }
         }
+    }
+}
+
+/// Returns what a transport says about itself, without what a TLS connection in it says: that one
+/// is to a proxy, and neither its certificate nor its version of HTTP is the origin's.
+fn without_tls(connected: Connected) -> Connected {
+    let mut extras = Extensions::new();
+    connected.get_extras(&mut extras);
+    match extras.get::<TlsInfo>() {
+        Some(_) => with_addresses_only(&connected),
+        None => connected,
+    }
+}
+
+/// A value cannot be removed from a [`Connected`]. So a new one is made, without what only the
+/// transport knows: its other values, and whether it may be reused.
+fn with_addresses_only(connected: &Connected) -> Connected {
+    let mut extras = Extensions::new();
+    connected.get_extras(&mut extras);
+    let kept = Connected::new().proxy(connected.is_proxied());
+    match extras.remove::<HttpInfo>() {
+        Some(addresses) => kept.extra(addresses),
+        None => kept,
     }
 }
 

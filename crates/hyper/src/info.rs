@@ -12,6 +12,11 @@ use tercel_tokio::tercel::{ConnectionInfo, EarlyData, Ech};
 /// A client finds it in the extensions of a response, and a server of axum or tonic in its
 /// [`ConnectInfo`].
 ///
+/// In a response to a client of [`HttpsConnector`](crate::HttpsConnector), it describes the
+/// connection to the origin. If the connector only connects to a proxy, as the transport of
+/// hyper-util's `Tunnel`, and no other `HttpsConnector` is above that, it describes the connection
+/// to the proxy.
+///
 /// ```
 /// use std::net::SocketAddr;
 /// use tercel_hyper::ConnectInfo;

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector, HttpInfo};
 use hyper_util::rt::TokioExecutor;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 use tercel_hyper::tercel::client::ClientConfigBuilder;
@@ -23,9 +23,9 @@ use tercel_hyper::tercel::pki::{Roots, uri_names};
 use tercel_hyper::tercel::pki_types::{CertificateDer, PrivateKeyDer};
 use tercel_hyper::tercel::server::{ClientAuth, ServerConfigBuilder};
 use tercel_hyper::tercel::{ClientConfig, Credential, ServerConfig};
-use tercel_hyper::tercel_tokio::Connector;
+use tercel_hyper::tercel_tokio::{Acceptor, Connector};
 use tercel_hyper::{ConnectInfo, HttpsConnector, HttpsListener, TlsInfo};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 const HTTP: [&str; 2] = ["h2", "http/1.1"];
@@ -298,8 +298,53 @@ async fn a_proxy_tunnels_by_connect() {
     assert_eq!(tunnel.await.unwrap().unwrap(), format!("CONNECT localhost:{port} HTTP/1.1"));
 }
 
+/// What a TLS connection to a proxy negotiated says nothing about the origin: neither its
+/// certificate, nor its version of HTTP.
+#[tokio::test]
+async fn responses_through_a_tls_proxy_have_the_information_of_the_origin_only() {
+    let authority = Authority::new();
+    let origin = authority.server().alpn(&["http/1.1"]).build().unwrap();
+    let https = serve(origin, "127.0.0.1:0").await;
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let http = plain.local_addr().unwrap().port();
+    let app = Router::new().route("/", get(|| async { "plain" }));
+    tokio::spawn(async move { axum::serve(plain, app).await });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    // This proxy selects h2, although the tunnel is requested by HTTP/1.1.
+    let acceptor = Acceptor::new(authority.server().alpn(&["h2"]).build().unwrap());
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move { tunnel(acceptor.accept(socket).await?).await });
+        }
+    });
+    let config = authority.client().build().unwrap();
+    let below = Tunnel::new(proxy.parse().unwrap(), HttpsConnector::new(Arc::clone(&config)));
+    let connector = HttpsConnector::with_transport(below, Connector::new(config));
+    let answer = get!(client(connector.clone()), format!("http://localhost:{http}/")).unwrap();
+    assert!(answer.tls.is_none(), "{:?}", answer.tls);
+    assert_eq!((answer.version, answer.body.as_str()), (Version::HTTP_11, "plain"));
+    let answer = get!(client(connector), format!("https://localhost:{https}/")).unwrap();
+    assert_eq!(answer.tls.unwrap().alpn(), Some(&b"http/1.1"[..]));
+    assert_eq!(answer.version, Version::HTTP_11);
+}
+
+/// The address of the origin's connection is kept.
+#[tokio::test]
+async fn responses_have_the_addresses_of_their_connection() {
+    let authority = Authority::new();
+    let port = serve(authority.server().build().unwrap(), "127.0.0.1:0").await;
+    let connector = HttpsConnector::new(authority.client().build().unwrap());
+    let uri = format!("https://localhost:{port}/").parse().unwrap();
+    let response = client(connector).get(uri).await.unwrap();
+    let addresses = response.extensions().get::<HttpInfo>().unwrap();
+    assert_eq!(addresses.remote_addr().port(), port);
+}
+
 /// Serves one CONNECT request; returns its first line.
-async fn tunnel(mut client: TcpStream) -> io::Result<String> {
+async fn tunnel(mut client: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(client.read_u8().await?);

@@ -299,6 +299,10 @@ pub enum Misuse {
     /// The client did not offer post-handshake authentication, or the configuration has no verifier
     /// for clients. RFC 9846 4.7.2
     NoPostHandshakeAuth,
+    /// A stream requests a certificate after the handshake, and the configuration's verifier of
+    /// clients is [`Policy::Ask`](crate::Policy::Ask): a stream does not ask, so the certificate
+    /// would not be verified. See [`crate::Connection::request_certificate`].
+    VerifierAsks,
     /// Too many certificate requests are unanswered.
     TooManyCertificateRequests,
     /// The private key of this credential is remote and cannot sign during the call.

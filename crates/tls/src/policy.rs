@@ -24,7 +24,9 @@ use std::sync::Arc;
 pub enum Policy<T: ?Sized> {
     /// This object answers without suspending the handshake.
     Here(Arc<T>),
-    /// The handshake is suspended with [`crate::Next::Answer`] until the caller answers.
+    /// The handshake is suspended with [`crate::Next::Answer`] until the caller answers. After the
+    /// handshake nothing asks: the caller verifies the certificate of a client, or selects the
+    /// credential for a server's request, without a question.
     Ask,
 }
 

@@ -32,8 +32,8 @@ use pair::{Ends, Pair};
 use tercel::pki::Roots;
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion};
 use tercel::{
-    Policy, client::ClientConfigBuilder, key_log::KeyLog, server::ServerConfigBuilder,
-    session::ServerMemoryStore,
+    Policy, Question, client::ClientConfigBuilder, key_log::KeyLog, questions::FindSessionQuestion,
+    server::ServerConfigBuilder, session::ServerMemoryStore,
 };
 use tercel_crypto::deterministic::with_seed;
 use tercel_crypto::{Digest, Hash, HashAlgorithm, KeyExchange, KeyExchangeAlgorithm, Prk};
@@ -94,6 +94,42 @@ fn nothing_is_left_of_sessions_either() {
         drop((client, server));
         assert_eq!(log.found(|_| true), Vec::<String>::new(), "{version:?}");
     }
+}
+
+/// A session in an answer is wiped, also if no handshake takes the answer.
+#[test]
+fn nothing_is_left_of_answers_that_were_dropped() {
+    let _alone = exclusive();
+    // The allocator overwrites the first bytes of memory that was freed.
+    let session = |kind: u8| -> Vec<u8> {
+        (0..96_u8).map(|at| at.wrapping_mul(kind).wrapping_add(91) ^ kind.rotate_left(3)).collect()
+    };
+    let log = Log::default();
+    for kind in [5, 7, 11, 13] {
+        let mut bytes = session(kind);
+        log.keep(&format!("answer {kind}"), &bytes[32..80]);
+        tercel_crypto::wipe(&mut bytes);
+    }
+    let (client, server) = (client().build().unwrap(), server());
+    let server = server.ask_for_tickets(std::time::Duration::from_secs(60)).build().unwrap();
+    let mut opened = 0;
+    for _ in 0..2 {
+        let pair = Pair::new(&client, &server, NAME).answering(|_, question| match question {
+            Question::SealTicket(question) => question.answer(Some(b"ticket".to_vec())),
+            Question::OpenTicket(question) => {
+                opened += 1;
+                drop(question.answer(Some(session(5))));
+                drop(question.answer_and_renew(session(7)));
+                // The handshake takes this one, which is no session.
+                question.answer(Some(session(11)))
+            }
+            other => panic!("{other:?}"),
+        });
+        pair.connect().unwrap().talk();
+    }
+    drop(FindSessionQuestion::answer_from(Some(session(13))));
+    assert!(opened > 0);
+    assert_eq!(log.found(|_| true), Vec::<String>::new());
 }
 
 #[test]

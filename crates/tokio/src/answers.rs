@@ -78,8 +78,11 @@ macro_rules! answers {
 }
 
 answers! {
-    /// Asynchronous functions that answer the questions of handshakes, for configurations with
-    /// [`tercel::Policy::Ask`].
+    /// Asynchronous functions that answer the [questions](tercel::Question) of handshakes. They are
+    /// asked by configurations with [`tercel::Policy::Ask`], remote private keys,
+    /// [`ask_for_tickets`](tercel::server::ServerConfigBuilder::ask_for_tickets) or
+    /// [`ask_for_session`](tercel::client::ClientConfigBuilder::ask_for_session). After the
+    /// handshake nothing is asked.
     ///
     /// ```
     /// use tercel_tokio::Answers;
@@ -116,7 +119,8 @@ answers! {
 }
 
 impl Answers {
-    /// Creates answers without functions, with which every question fails the handshake.
+    /// Creates answers without functions, with which each question fails the handshake, except
+    /// [`claim_session`](Self::claim_session).
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use tercel::{
-    Connection, ConnectionInfo, ReceiveBuffer,
+    Connection, ConnectionInfo, Error, ReceiveBuffer,
     closing::{MAX_DRAIN_TIME, MAX_DRAINED_BYTES},
+    error::Misuse,
     server::{ClientAuth, ClientCertificate},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -257,7 +258,7 @@ impl<T> TlsStream<T> {
     /// `request` is set. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// [`tercel::error::Misuse::WrongVersion`] in TLS 1.2.
+    /// [`Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.outgoing.update_key(&mut self.connection.sender, request)
     }
@@ -267,8 +268,13 @@ impl<T> TlsStream<T> {
     /// request. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`].
+    /// The errors of [`Connection::request_certificate`]; [`Misuse::VerifierAsks`] if the
+    /// configuration's verifier is [`tercel::Policy::Ask`].
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let requester = self.connection.requester.as_ref();
+        if requester.is_some_and(|requester| !requester.verifies()) {
+            return Err(Error::from(Misuse::VerifierAsks).into());
+        }
         let mut request = Vec::new();
         let context = self.connection.request_certificate(demand, &mut request);
         self.outgoing.push(&mut request);
@@ -280,11 +286,13 @@ impl<T> TlsStream<T> {
     /// [`ClientAuth::Required`], a client that declines is refused. If the future is dropped, the
     /// answer arrives with later reads. RFC 9846 4.7.2
     ///
-    /// The returned certificate was verified only if [`ClientCertificate::is_verified`] is true: if
-    /// the configuration leaves verification to answers, the caller has to verify the certificate.
+    /// The certificate was verified. A stream asks no questions, and has no
+    /// [`Answers`](crate::Answers), which are for handshakes: with a verifier that is
+    /// [`tercel::Policy::Ask`], nothing is requested. A server that authenticates clients after the
+    /// handshake needs a verifier that decides at once.
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`] and of the transport;
+    /// The errors of [`Self::request_certificate`] and of the transport;
     /// [`io::ErrorKind::UnexpectedEof`] if the client closes instead of answering.
     pub async fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate>
     where

@@ -154,7 +154,8 @@ pub const TERCEL_ASK_FIND_SESSION: Questions = 1 << 2;
 pub const TERCEL_ASK_FIND_PSK: Questions = 1 << 3;
 /// Server: whether early data is admitted, or may be a replay.
 pub const TERCEL_ASK_ADMIT_EARLY_DATA: Questions = 1 << 4;
-/// The credential for a peer.
+/// The credential for a peer. A client keeps no session of a server that requests a certificate,
+/// except with TERCEL_CONTENT_SESSION_CONTEXT, which states that all connections are of one client.
 pub const TERCEL_ASK_SELECT_CREDENTIAL: Questions = 1 << 5;
 /// Whether the peer's certificate is trusted. tercel_question_verify_chain helps.
 pub const TERCEL_ASK_VERIFY_PEER: Questions = 1 << 7;

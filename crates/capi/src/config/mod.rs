@@ -165,7 +165,9 @@ pub unsafe extern "C" fn tercel_config_builder_set_roots(
 }
 
 /// Adds a credential. A server selects the first one that is valid for the requested name and that
-/// the client can verify; for an unknown name, the first one that the client can verify.
+/// the client can verify; for an unknown name, the first one that the client can verify. A client
+/// with several credentials keeps no session of a server that requests a certificate, except with
+/// TERCEL_CONTENT_SESSION_CONTEXT, which states that it is the same client for all servers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tercel_config_builder_add_credential(
     builder: *mut ConfigBuilder,

@@ -181,11 +181,13 @@ impl Settings {
         } else if let Some(roots) = &self.roots {
             builder = builder.verifier(Policy::Here(roots.verifier.clone()));
         }
-        if self.asks(TERCEL_ASK_SELECT_CREDENTIAL) {
-            builder = builder.credentials(Policy::Ask);
-        } else if !self.credentials.is_empty() {
-            builder = builder.credentials(Policy::Here(self.credentials()));
-        }
+        builder = match self.credentials.as_slice() {
+            _ if self.asks(TERCEL_ASK_SELECT_CREDENTIAL) => builder.credentials(Policy::Ask),
+            [] => builder,
+            // Sessions are bound to a credential only if there is no other one.
+            [only] => builder.credential(tercel::Credential::clone(only)),
+            _ => builder.credentials(Policy::Here(self.credentials())),
+        };
         // Each key was made once before, so no key is missing.
         for psk in &self.psks {
             builder = builder.pre_shared_keys(psk.make().unwrap_or_default());

@@ -22,9 +22,11 @@ pub(crate) fn variants(path: &str, name: &str) -> Vec<String> {
     names.map(|line| line[..end(line)].to_owned()).collect()
 }
 
-/// Errors that occur only over QUIC or with Encrypted ClientHello, which the C interface does not
-/// have.
-const NOT_FROM_C: [&str; 19] = [
+/// Errors that occur only over QUIC, with Encrypted ClientHello, and with streams or options that
+/// the C interface does not have.
+const NOT_FROM_C: [&str; 21] = [
+    "Misuse::VerifierAsks",
+    "ConfigError::LegacyPeerKeysWithoutAsk",
     "PeerError::WrongEncryptionLevel",
     "PeerError::TooMuchCryptoData",
     "PeerError::SessionIdOverQuic",

@@ -11,6 +11,7 @@ pub(crate) mod replay_guard;
 mod resumption;
 pub(crate) mod server_names;
 mod session_context;
+mod shared_backends;
 
 use std::mem;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -127,6 +128,7 @@ impl ActiveConfig {
             active.listeners.push(listener);
         }
         active.check_ech_names(config)?;
+        active.warnings.extend(shared_backends::warnings(&config.listeners, &active.listeners));
         Ok(active)
     }
 

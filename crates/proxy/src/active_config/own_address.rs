@@ -31,12 +31,7 @@ pub(super) fn refuse_loops(
 /// Whether a connection to this address reaches a listener with the address `own`. `listeners` are
 /// the addresses of all listeners: a socket with the exact address takes precedence.
 fn reaches(to: SocketAddr, own: SocketAddr, listeners: &[SocketAddr]) -> bool {
-    // A connection to the unspecified address reaches this machine.
-    let ip = match to.ip().to_canonical() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        other => other,
-    };
+    let ip = reached(to.ip());
     if to.port() != own.port() || own.port() == 0 {
         return false;
     }
@@ -45,6 +40,15 @@ fn reaches(to: SocketAddr, own: SocketAddr, listeners: &[SocketAddr]) -> bool {
     // `[::]` accepts IPv4 as well.
     let accepts_all = own.ip().is_unspecified() && (own.is_ipv6() || ip.is_ipv4());
     is_exact(&own) || (accepts_all && !listeners.iter().any(is_exact) && is_local(ip))
+}
+
+/// The address that a connection to `ip` reaches: the unspecified address stands for this machine.
+pub(super) fn reached(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        other => other,
+    }
 }
 
 /// Whether this machine has the address. A socket whose peer is the machine's own address gets the

@@ -45,15 +45,20 @@ impl Location {
         ConfigError::new(&self.source, key, reason)
     }
 
+    /// The path of the table, such as `listener[0].route[1]`.
+    pub(crate) fn path(&self) -> &str {
+        self.prefix.trim_end_matches('.')
+    }
+
     /// An error about the table as a whole.
     pub(crate) fn table_error(&self, reason: impl Into<String>) -> ConfigError {
-        let key = if self.options { "" } else { self.prefix.trim_end_matches('.') };
+        let key = if self.options { "" } else { self.path() };
         ConfigError::new(&self.source, key, reason)
     }
 
     /// The table as it is written in the file, such as `[[listener.route]]`.
     fn header(&self) -> String {
-        let path = self.prefix.trim_end_matches('.');
+        let path = self.path();
         let names = path.split('.').map(|part| part.split('[').next().unwrap_or(part));
         let name = names.collect::<Vec<_>>().join(".");
         match path.ends_with(']') {

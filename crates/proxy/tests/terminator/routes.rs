@@ -130,6 +130,65 @@ async fn client_ca_with_a_clients_certificate_certifies_nobody_else() {
     }
 }
 
+/// In HTTP, a client of the weaker route can request the names of the stronger one.
+#[tokio::test]
+async fn a_route_around_the_client_certificates_of_another_is_a_warning() {
+    let folder = Folder::new(&["a.example", "b.example"]);
+    std::fs::copy(folder.path("ca.pem"), folder.path("other.pem")).unwrap();
+    let auth = |demand: &str, file: &str| {
+        let file = quoted(&folder.path(file));
+        format!("client_auth = \"{demand}\"\nclient_ca = {file}\n")
+    };
+    let (required, optional) = (auth("required", "ca.pem"), auth("optional", "ca.pem"));
+    let others = auth("required", "other.pem");
+    let route = |name: &str, to: &str, auth: &str| {
+        format!("[[listener.route]]\nnames = \"{name}\"\nto = {to}\n{auth}")
+    };
+    let warned = |routes: &[String]| {
+        let config = config(&format!("{}{}", folder.listener(), routes.concat()));
+        let warnings = tercel_proxy::check(&config).unwrap();
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (one, two) = ("\"127.0.0.1:9\"", "\"127.0.0.1:8\"");
+    for (first, second, expected) in [
+        ((one, &required), (one, &String::new()), Some((1, "unlike this route"))),
+        ((one, &required), (one, &optional), Some((1, "unlike this route"))),
+        ((one, &optional), (one, &required), Some((0, "unlike this route"))),
+        // Another notation of the address, and one of several backends.
+        ((one, &required), ("\"[::ffff:127.0.0.1]:9\"", &optional), Some((1, "127.0.0.1:9 is"))),
+        ((one, &required), ("\"0.0.0.0:9\"", &optional), Some((1, "127.0.0.1:9 is"))),
+        ((one, &required), (&*format!("[{two}, {one}]"), &optional), Some((1, "127.0.0.1:9 is"))),
+        (("\"unix:/x\"", &required), ("\"unix:/x\"", &optional), Some((1, "unix:/x is also"))),
+        ((one, &required), (one, &required), None),
+        ((one, &required), (two, &optional), None),
+        ((one, &optional), (one, &String::new()), None),
+    ] {
+        let routes = [("a.example", first), ("b.example", second)];
+        let routes = routes.map(|(name, (to, auth))| route(name, to, auth));
+        let warnings = warned(&routes);
+        match expected {
+            None => assert!(warnings.is_empty(), "{warnings:?}"),
+            Some((weaker, expected)) => {
+                let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+                let key = format!("test.toml: listener[0].route[{weaker}].to: ");
+                assert!(warning.starts_with(&key) && warning.contains(expected), "{warning}");
+                let other = format!("a backend of listener[0].route[{}], which", 1 - weaker);
+                assert!(warning.contains(&other), "{warning}");
+            }
+        }
+    }
+    // Routes with different authorities lead around each other.
+    let mutual = [("a.example", &required), ("b.example", &others)];
+    let warnings = warned(&mutual.map(|(name, auth)| route(name, one, auth)));
+    for (place, warning) in warnings.iter().enumerate() {
+        assert!(warning.contains(&format!("listener[0].route[{place}].to: ")), "{warning}");
+    }
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    // Backends of passthrough routes demand certificates themselves.
+    let through = route("b.example", one, "passthrough = true\n");
+    assert!(warned(&[route("a.example", one, &required), through]).is_empty());
+}
+
 /// Such a certificate is in use, so that one of many does not prevent the start.
 #[tokio::test]
 async fn a_certificate_outside_its_validity_is_a_warning() {

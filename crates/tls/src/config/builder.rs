@@ -37,9 +37,14 @@ macro_rules! common_setters {
             /// Sets whether old RSA keys of peers verify handshakes: keys from 1024 bits, and
             /// those of certificates whose keyUsage does not allow signatures. Default: off. This
             /// is for programs that would otherwise not encrypt at all, such as mail servers
-            /// without a policy. The verifier has to accept any peer, or to check the leaf's key
-            /// itself: a [`ChainPolicy`](crate::certificates::ChainPolicy) checks the sizes of
-            /// authorities' keys only. The feature `fips` refuses short keys.
+            /// without a policy. The feature `fips` refuses short keys.
+            ///
+            /// An attacker who factors a short key can impersonate its owner. So the verifier has
+            /// to be [`Policy::Ask`](crate::Policy::Ask), and the caller decides about the leaf's
+            /// key, too; otherwise the configuration cannot be built
+            /// ([`LegacyPeerKeysWithoutAsk`](crate::error::ConfigError::LegacyPeerKeysWithoutAsk)).
+            /// A [`ChainPolicy`](crate::certificates::ChainPolicy) alone must not answer the
+            /// question: it checks the sizes of authorities' keys only.
             pub fn legacy_peer_keys(accept: bool) => config.common.legacy_peer_keys = accept;
 
             /// Sets whether peers may compress their certificates with the algorithms of

@@ -103,6 +103,13 @@ impl ClientConfig {
         Ok(hash.finish())
     }
 
+    /// Whether a session is kept although its server requested the client's certificate in the
+    /// handshake. If the application selects a credential for each connection, a connection that
+    /// resumes the session would authenticate as the client of this one.
+    pub(crate) fn keeps_sessions_after_request(&self) -> bool {
+        self.credentials.is_none() || self.resumption.has_one_identity
+    }
+
     /// Computes the digest in the keys of stored sessions: of [`Self::trust_digest`] and the
     /// application protocols, because a session is most useful for the protocol it was made with.
     fn context_digest(&self, trust_digest: &[u8; 32]) -> [u8; 32] {
@@ -335,7 +342,9 @@ setters! {
     /// [fingerprint](crate::certificates::VerifyPeer::fingerprint), or selects the credentials,
     /// sessions are shared only with a context. Such a verifier then verifies the server again
     /// before each offer, as with [`verify_resumed`](Self::verify_resumed). Use one context only
-    /// for configurations that authenticate as the same client.
+    /// for configurations and connections that authenticate as the same client: with a context,
+    /// sessions are kept although the application [selects](Self::credentials) a credential for
+    /// each connection.
     pub fn session_context(context: &[u8]) => config.resumption.session_context = context.to_vec();
 }
 
@@ -374,8 +383,9 @@ impl ClientConfigBuilder {
     /// receives a `Question::SelectCredential` (`Policy::Ask`).
     ///
     /// A resumed session keeps the identity with which it was made, and no credential is selected.
-    /// So each identity needs a configuration of its own, or the configuration is
-    /// [without resumption](Self::without_resumption).
+    /// So a session is not kept if the server requested a certificate, except with a
+    /// [`session_context`](Self::session_context), which states that all connections with it
+    /// authenticate as the same client.
     #[must_use]
     pub fn credentials(mut self, credentials: Policy<dyn SelectCredential>) -> Self {
         self.config.credentials = Some(credentials);
@@ -430,6 +440,7 @@ impl ClientConfigBuilder {
         common.prepare()?;
         let (verifier, verifiable_types) =
             with_raw_keys(self.raw_keys, self.verifier.transpose()?)?;
+        common.check_legacy_peer_keys(verifier.as_ref())?;
         config.server_certificate_types = self.server_certificate_types.unwrap_or(verifiable_types);
         config.client_certificate_types =
             self.client_certificate_types.unwrap_or(certificate_types::DEFAULT.to_vec());
@@ -457,6 +468,7 @@ impl ClientConfigBuilder {
         config.common.set_fips_status(broken)?;
         if config.resumption.store.is_some() {
             let context = &config.resumption.session_context;
+            config.resumption.has_one_identity = self.own.is_some() || !context.is_empty();
             config.resumption.verify_resumed =
                 verifies_resumed(config.resumption.verify_resumed, &config.verifier, context);
             let trust_digest = config.trust_digest(self.own.as_ref())?;

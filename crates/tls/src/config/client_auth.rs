@@ -13,3 +13,14 @@ pub enum ClientAuth {
     /// A certificate is requested; a client that declines is refused.
     Required,
 }
+
+impl ClientAuth {
+    /// Returns the stronger of two demands.
+    pub(super) fn stronger(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Required, _) | (_, Self::Required) => Self::Required,
+            (Self::Optional, _) | (_, Self::Optional) => Self::Optional,
+            (Self::None, Self::None) => Self::None,
+        }
+    }
+}

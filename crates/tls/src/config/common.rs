@@ -11,6 +11,7 @@ use super::clock::{Clock, SystemClock};
 use super::protocols::Protocols;
 use crate::auth::certificate_expectations::CertificateExpectations;
 use crate::auth::compression::{self, CompressCertificate};
+use crate::auth::verify_peer::VerifyPeer;
 use crate::error::PeerError;
 use crate::error::config::ConfigError;
 use crate::fips::{FipsReason, FipsStatus};
@@ -18,6 +19,7 @@ use crate::key_log::KeyLog;
 use crate::keys::scheme::SIGNATURE_SCHEMES;
 use crate::keys::suite::Suite;
 use crate::keys::{group, scheme, suite};
+use crate::policy::Policy;
 use crate::record::limits;
 use crate::record::sealer::Padding;
 use crate::resumption::session::{QuicSession, Session};
@@ -250,6 +252,20 @@ impl Common {
             return Err(ConfigError::BadMaxFragment);
         }
         Ok(())
+    }
+
+    /// Refuses `legacy_peer_keys` unless the caller verifies peers: the verifiers that decide by
+    /// themselves do not look at the leaf's key, because without the option it is never short.
+    pub(super) fn check_legacy_peer_keys(
+        &self,
+        verifier: Option<&Policy<dyn VerifyPeer>>,
+    ) -> Result<(), ConfigError> {
+        match verifier {
+            Some(Policy::Here(_)) | None if self.legacy_peer_keys => {
+                Err(ConfigError::LegacyPeerKeysWithoutAsk)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks that each key share is for an enabled group, and that no group has two.

@@ -308,6 +308,9 @@ pub(crate) struct ClientResumption {
     pub(crate) verify_resumed: bool,
     /// Whether a session is offered after the server's certificate has expired.
     pub(crate) resume_after_certificate: bool,
+    /// Whether all connections authenticate as the same client: with the only credential, or as the
+    /// session context states.
+    pub(crate) has_one_identity: bool,
     /// The application's bytes that distinguish this configuration from others.
     pub(crate) session_context: Vec<u8>,
     /// The part of the key of stored sessions that identifies the configuration.
@@ -326,6 +329,7 @@ impl ClientResumption {
             early_data: false,
             verify_resumed: false,
             resume_after_certificate: false,
+            has_one_identity: false,
             session_context: Vec::new(),
             context_digest: [0; 32],
             trust_digest: [0; 32],

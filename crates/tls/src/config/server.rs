@@ -161,8 +161,10 @@ pub struct ServerConfigBuilder {
     own: Vec<Credential>,
     credentials: Option<Policy<dyn SelectCredential>>,
     require_known_name: bool,
-    client_verifier: Option<Result<Policy<dyn VerifyPeer>, ConfigError>>,
-    client_raw_keys: Option<Vec<SubjectPublicKeyInfoDer<'static>>>,
+    /// The demand for chains, and their verifier.
+    client_verifier: Option<(ClientAuth, Result<Policy<dyn VerifyPeer>, ConfigError>)>,
+    /// The demand for raw public keys, and those that are accepted.
+    client_raw_keys: Option<(ClientAuth, Vec<SubjectPublicKeyInfoDer<'static>>)>,
     client_certificate_types: Option<Vec<CertificateType>>,
     compress_certificates_ahead: bool,
     pub(super) default_tickets: bool,
@@ -309,29 +311,33 @@ impl ServerConfigBuilder {
 
     /// Sets whether client certificates are requested or required, and the roots in which their
     /// chains must end. With [`ClientAuth::None`] they are requested only after the handshake, by
-    /// [`crate::Connection::request_certificate`]. The last call of `client_auth`,
-    /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
+    /// [`crate::Connection::request_certificate`]. `client_auth` and
+    /// [`client_verifier`](Self::client_verifier) are two forms of one option: a later call
+    /// replaces demand, roots and verifier of an earlier one.
+    ///
+    /// With [`client_raw_keys`](Self::client_raw_keys) too, the stronger of both demands applies,
+    /// whatever their order is: if one of them is [`ClientAuth::Required`], each client has to
+    /// present a certificate chain or a raw public key that is accepted.
     #[must_use]
     pub fn client_auth(mut self, demand: ClientAuth, roots: Roots) -> Self {
-        self.config.client_auth = demand;
-        self.client_verifier = Some(from_roots(roots));
+        self.client_verifier = Some((demand, from_roots(roots)));
         self
     }
 
     /// Sets whether client certificates are requested or required, and how they are verified: by an
     /// object that is called during the handshake (`Policy::Here`), or by the caller, which
-    /// receives a `Question::VerifyPeer` (`Policy::Ask`). The last call of `client_auth`,
-    /// `client_verifier` and `client_raw_keys` decides whether a certificate is required.
+    /// receives a `Question::VerifyPeer` (`Policy::Ask`). For calls of several options see
+    /// [`client_auth`](Self::client_auth).
     #[must_use]
     pub fn client_verifier(mut self, demand: ClientAuth, verifier: Policy<dyn VerifyPeer>) -> Self {
-        self.config.client_auth = demand;
-        self.client_verifier = Some(Ok(verifier));
+        self.client_verifier = Some((demand, Ok(verifier)));
         self
     }
 
     /// Sets whether client certificates are requested or required, and the raw public keys
     /// (`SubjectPublicKeyInfo`) to accept. If roots or a verifier are configured as well,
-    /// certificate chains are also accepted. In post-handshake authentication, a client can send a
+    /// certificate chains are also accepted, and the stronger of both demands applies: see
+    /// [`client_auth`](Self::client_auth). In post-handshake authentication, a client can send a
     /// raw public key only if the handshake also requested a certificate. RFC 7250
     #[must_use]
     pub fn client_raw_keys(
@@ -339,8 +345,7 @@ impl ServerConfigBuilder {
         demand: ClientAuth,
         keys: Vec<SubjectPublicKeyInfoDer<'static>>,
     ) -> Self {
-        self.config.client_auth = demand;
-        self.client_raw_keys = Some(keys);
+        self.client_raw_keys = Some((demand, keys));
         self
     }
 
@@ -386,8 +391,13 @@ impl ServerConfigBuilder {
         if let (true, Some(set)) = (self.compress_certificates_ahead, &config.credential_set) {
             set.compress_ahead(&common.certificate_compression);
         }
-        let (client_verifier, verifiable_types) =
-            with_raw_keys(self.client_raw_keys, self.client_verifier.transpose()?)?;
+        let (chain_demand, verifier) = self.client_verifier.unzip();
+        let (key_demand, raw_keys) = self.client_raw_keys.unzip();
+        // The order of the calls must not weaken a demand.
+        config.client_auth =
+            chain_demand.unwrap_or_default().stronger(key_demand.unwrap_or_default());
+        let (client_verifier, verifiable_types) = with_raw_keys(raw_keys, verifier.transpose()?)?;
+        common.check_legacy_peer_keys(client_verifier.as_ref())?;
         config.client_verifier = client_verifier;
         config.client_certificate_types = self.client_certificate_types.unwrap_or(verifiable_types);
         if !certificate_types::is_valid_list(&config.client_certificate_types) {

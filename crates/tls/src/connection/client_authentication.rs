@@ -22,7 +22,9 @@ impl Connection {
     /// request's `certificate_request_context`. RFC 9846 4.7.2
     ///
     /// The answer is returned as [`crate::Opened::ClientCertificate`]. With
-    /// [`ClientAuth::Required`], a client without a certificate is refused.
+    /// [`ClientAuth::Required`], a client without a certificate is refused. With a verifier that is
+    /// [`Policy::Ask`](crate::Policy::Ask), **the caller has to verify the answer**:
+    /// [`is_verified`](crate::server::ClientCertificate::is_verified) is false.
     ///
     /// # Errors
     /// [`Misuse::WrongVersion`] in TLS 1.2; [`Misuse::NoPostHandshakeAuth`] without a

@@ -192,6 +192,9 @@ impl PostHandshake {
             let secret = keys.as_ref().and_then(Keys::traffic_secret);
             if let Some(secret) = secret {
                 if authentication.take(kind, message, secret)? {
+                    if !authentication.keeps_tickets() {
+                        NewSessions::stop(&mut self.sessions);
+                    }
                     return Ok(());
                 }
             }

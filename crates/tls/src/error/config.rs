@@ -60,6 +60,10 @@ pub enum ConfigError {
     /// `trusted_raw_keys` or `client_raw_keys` is set, but has no effect because the verifier is
     /// `Policy::Ask`.
     RawKeysWithAsk,
+    /// `legacy_peer_keys` is on, but the verifier is not `Policy::Ask`: an object would accept a
+    /// leaf whose short key others may have broken. A server without a verifier of clients, and a
+    /// client that has pre-shared keys only, have no use for the option.
+    LegacyPeerKeysWithoutAsk,
     /// `store_only_certificate_digests` and `verify_resumed` are both on, but a digest cannot be
     /// verified again.
     DigestsCannotBeVerified,
@@ -144,6 +148,10 @@ impl fmt::Display for ConfigError {
             Self::RawKeysWithAsk => {
                 "trusted_raw_keys or client_raw_keys: \
                  no effect with a verifier that is Policy::Ask"
+            }
+            Self::LegacyPeerKeysWithoutAsk => {
+                "legacy_peer_keys: needs a verifier that is Policy::Ask, \
+                 since other verifiers do not check the size of a leaf's key"
             }
             Self::DigestsCannotBeVerified => {
                 "store_only_certificate_digests: requires verify_resumed(false)"

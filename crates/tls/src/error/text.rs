@@ -241,6 +241,9 @@ impl fmt::Display for Misuse {
             Self::NoPostHandshakeAuth => {
                 "the client did not offer post-handshake authentication, or no verifier is set"
             }
+            Self::VerifierAsks => {
+                "the verifier of clients is Policy::Ask, and a stream has no answer to its question"
+            }
             Self::TooManyCertificateRequests => "too many unanswered certificate requests",
             Self::KeyNotLocal => "the private key of the credential is remote",
             Self::UnreadInput => "received bytes have to be read first",

@@ -1,7 +1,8 @@
 //! Questions to the application, and its answers.
 //!
 //! A question owns its data and is `Send + 'static`, so that another thread or a remote service can
-//! answer it. Each kind of question corresponds to one policy trait, such as [`SelectCredential`].
+//! answer it. A question corresponds to a method of a trait that answers at once, such as
+//! [`SelectCredential`].
 
 mod tickets;
 
@@ -15,6 +16,7 @@ use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
     ProtocolVersion, SignatureScheme,
 };
+use zeroize::Zeroizing;
 
 use super::negotiate;
 use crate::auth::certificate_types;
@@ -35,6 +37,10 @@ pub use tickets::{OpenTicketQuestion, SealTicketQuestion};
 
 /// A decision that the application has to make before the handshake continues.
 ///
+/// A configuration asks if it has [`Policy::Ask`](crate::Policy::Ask), a remote private key,
+/// [`ask_for_tickets`](crate::server::ServerConfigBuilder::ask_for_tickets) or
+/// [`ask_for_session`](crate::client::ClientConfigBuilder::ask_for_session).
+///
 /// Each question has a method `answer`, which takes a value. Most questions also have a method
 /// `resolve`, which takes the value from a policy. The result is passed to
 /// [`crate::Handshake::answer`].
@@ -47,7 +53,7 @@ pub use tickets::{OpenTicketQuestion, SealTicketQuestion};
 ///         Question::Sign(question) => Some(question.resolve(key)),
 ///         Question::VerifyPeer(question) => Some(question.resolve(verifier)),
 ///         Question::AdmitEarlyData(question) => Some(question.answer(false)),
-///         _ => None, // not configured as `Policy::Ask`
+///         _ => None, // no option of this configuration asks it
 ///     }
 /// }
 /// ```
@@ -78,7 +84,7 @@ pub enum Question {
 }
 
 /// The answer to a [`Question`]. It is created by the question's method `answer` and passed to
-/// [`crate::Handshake::answer`].
+/// [`crate::Handshake::answer`]. A session in it is wiped, also if no handshake takes the answer.
 pub struct Answer(pub(crate) AnswerValue);
 
 impl core::fmt::Debug for Answer {
@@ -90,11 +96,11 @@ impl core::fmt::Debug for Answer {
 /// The value of an [`Answer`].
 pub(crate) enum AnswerValue {
     Config(Option<Arc<ServerConfig>>),
-    Session(Option<Vec<u8>>),
+    Session(Option<Zeroizing<Vec<u8>>>),
     Claimed(bool),
-    OpenedTicket(Option<Vec<u8>>),
+    OpenedTicket(Option<Zeroizing<Vec<u8>>>),
     /// The session in a ticket that is replaced.
-    OpenedAndRenewed(Vec<u8>),
+    OpenedAndRenewed(Zeroizing<Vec<u8>>),
     SealedTicket(Option<Vec<u8>>),
     PreSharedKey(Option<Arc<PreSharedKey>>),
     EarlyData(bool),
@@ -158,9 +164,12 @@ impl Question {
     }
 }
 
-/// Defines the methods of a question that create its answer.
+/// Defines the methods of a question that create its answer. `$wrap` converts the value.
 macro_rules! answered_by {
     ($question:ident, $variant:ident, $value:ty, $meaning:literal) => {
+        answered_by!($question, $variant, $value, $meaning, core::convert::identity);
+    };
+    ($question:ident, $variant:ident, $value:ty, $meaning:literal, $wrap:expr) => {
         impl $question {
             #[doc = concat!("The answer: ", $meaning)]
             #[must_use]
@@ -172,7 +181,7 @@ macro_rules! answered_by {
             /// question.
             #[must_use]
             pub fn answer_from(value: $value) -> Answer {
-                Answer(AnswerValue::$variant(value))
+                Answer(AnswerValue::$variant($wrap(value)))
             }
         }
     };
@@ -188,7 +197,8 @@ answered_by!(
     FindSessionQuestion,
     Session,
     Option<Vec<u8>>,
-    "the bytes of [`NewSession::session`](crate::session::NewSession::session) stored under this id, or `None`."
+    "the bytes of [`NewSession::session`](crate::session::NewSession::session) stored under this id, or `None`.",
+    wiped
 );
 answered_by!(
     ClaimSessionQuestion,
@@ -200,7 +210,8 @@ answered_by!(
     OpenTicketQuestion,
     OpenedTicket,
     Option<Vec<u8>>,
-    "the bytes of [`SealTicketQuestion::session`] in the ticket; `None` leads to a full handshake."
+    "the bytes of [`SealTicketQuestion::session`] in the ticket; `None` leads to a full handshake.",
+    wiped
 );
 answered_by!(
     SealTicketQuestion,
@@ -239,6 +250,11 @@ answered_by!(
     Result<(), Box<Refusal>>,
     "whether the peer is trusted, or why not."
 );
+
+/// Makes a session wipe itself.
+fn wiped(session: Option<Vec<u8>>) -> Option<Zeroizing<Vec<u8>>> {
+    session.map(Zeroizing::new)
+}
 
 /// Parses the ClientHello in a message that was parsed before the question was asked. Therefore the
 /// default is unreachable. It avoids a `Result` for an error that cannot occur.

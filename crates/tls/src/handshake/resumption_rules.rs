@@ -103,7 +103,7 @@ pub(crate) async fn find(
             match flow.ask(Question::FindSession(question)).await {
                 AnswerValue::Session(bytes) => {
                     now = config.common.clock.now();
-                    let read = |bytes| read(bytes, ServerSession::from_bytes);
+                    let read = |bytes| read(take(bytes), ServerSession::from_bytes);
                     (bytes.and_then(read), false)
                 }
                 _ => return Err(wrong_answer()),
@@ -118,6 +118,11 @@ pub(crate) async fn find(
         needs_new_ticket: false,
         now,
     }))
+}
+
+/// Takes the bytes of an answer, for [`read`], which wipes them.
+fn take(mut bytes: Zeroizing<Vec<u8>>) -> Vec<u8> {
+    core::mem::take(&mut *bytes)
 }
 
 fn read<T>(mut bytes: Vec<u8>, how: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
@@ -135,8 +140,8 @@ async fn ask_to_open(
 ) -> Result<(Option<Vec<u8>>, bool), Error> {
     let question = OpenTicketQuestion { ticket: ticket.to_vec(), version: means.version(), now };
     match flow.ask(Question::OpenTicket(question)).await {
-        AnswerValue::OpenedTicket(session) => Ok((session, false)),
-        AnswerValue::OpenedAndRenewed(session) => Ok((Some(session), true)),
+        AnswerValue::OpenedTicket(session) => Ok((session.map(take), false)),
+        AnswerValue::OpenedAndRenewed(session) => Ok((Some(take(session)), true)),
         _ => Err(wrong_answer()),
     }
 }

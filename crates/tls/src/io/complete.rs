@@ -13,7 +13,7 @@ use crate::side::Side;
 
 impl Handshake {
     /// Runs the handshake over a blocking transport. This method cannot answer questions: with a
-    /// configuration that contains [`crate::Policy::Ask`], use [`Self::advance`].
+    /// configuration that asks a [`Question`](crate::Question), use [`Self::advance`].
     ///
     /// If the transport would block or times out, its error is returned. The next call continues
     /// the handshake. It must use the same byte stream, but may pass a different value as

@@ -17,7 +17,7 @@ use crate::connection::post_handshake_auth::client::CertificateRequested;
 use crate::connection::post_handshake_auth::server::ClientCertificate;
 use crate::connection::receiver::{Filled, Opened};
 use crate::error::handshake::HandshakeError;
-use crate::error::{Error, InternalError, PeerError};
+use crate::error::{Error, InternalError, Misuse, PeerError};
 use crate::handshake::Handshake;
 use crate::io::drain::{HalfClose, MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
 use crate::record::limits;
@@ -145,7 +145,7 @@ impl<T: Read + Write> Stream<T> {
     /// key. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// The errors of the transport; [`crate::error::Misuse::WrongVersion`] in TLS 1.2.
+    /// The errors of the transport; [`Misuse::WrongVersion`] in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
         self.send_sealed_now()
@@ -156,8 +156,13 @@ impl<T: Read + Write> Stream<T> {
     /// `certificate_request_context`. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`] and of the transport.
+    /// The errors of [`Connection::request_certificate`] and of the transport;
+    /// [`Misuse::VerifierAsks`] if the configuration's verifier is [`crate::Policy::Ask`].
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
+        let requester = self.connection.requester.as_ref();
+        if requester.is_some_and(|requester| !requester.verifies()) {
+            return Err(to_io(Misuse::VerifierAsks.into()));
+        }
         let context = self.connection.request_certificate(demand, &mut self.sealed);
         let context = context.map_err(to_io)?;
         self.send_sealed_now()?;
@@ -168,13 +173,13 @@ impl<T: Read + Write> Stream<T> {
     /// of data received before the answer are buffered for the next reads. With
     /// [`ClientAuth::Required`], a client without a certificate is refused. RFC 9846 4.7.2
     ///
-    /// The certificate was verified only if [`ClientCertificate::is_verified`] returns true. If the
-    /// configuration's verifier is [`crate::Policy::Ask`], the caller has to verify the
-    /// certificate.
+    /// The certificate was verified. A stream asks no questions: with a verifier that is
+    /// [`crate::Policy::Ask`], request the certificate with [`Connection::request_certificate`] and
+    /// verify [`ClientCertificate::identity`].
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`] and of the transport;
-    /// [`io::ErrorKind::UnexpectedEof`] if the client closes the connection instead of answering.
+    /// The errors of [`Self::request_certificate`]; [`io::ErrorKind::UnexpectedEof`] if the client
+    /// closes the connection instead of answering.
     pub fn authenticate_client(&mut self, demand: ClientAuth) -> io::Result<ClientCertificate> {
         let context = self.request_certificate(demand)?;
         loop {
@@ -199,7 +204,9 @@ impl<T: Read + Write> Stream<T> {
         }
     }
 
-    /// Server: returns the answers to certificate requests that earlier reads received.
+    /// Server: returns the answers to certificate requests that earlier reads received. Those to
+    /// requests of [`Connection::request_certificate`] are possibly not verified:
+    /// [`ClientCertificate::is_verified`].
     #[must_use]
     pub fn take_client_certificates(&mut self) -> Vec<ClientCertificate> {
         core::mem::take(&mut self.certificates)

@@ -177,6 +177,41 @@ fn trust() {
     );
 }
 
+/// A verifier that decides by itself does not look at the leaf's key.
+#[test]
+fn legacy_peer_keys() {
+    let refused = ConfigError::LegacyPeerKeysWithoutAsk;
+    assert_both!(legacy_peer_keys(true), refused);
+    client_error(
+        "legacy_peer_keys",
+        |client| client.verifier(any_peer()).legacy_peer_keys(true),
+        refused,
+    );
+    client_error(
+        "legacy_peer_keys",
+        |client| client.trusted_raw_keys(vec![raw_key()]).legacy_peer_keys(true),
+        refused,
+    );
+    server_error(
+        "legacy_peer_keys",
+        |server| server.client_verifier(ClientAuth::None, any_peer()).legacy_peer_keys(true),
+        refused,
+    );
+    server_error(
+        "legacy_peer_keys",
+        |server| {
+            server.client_raw_keys(ClientAuth::Required, vec![raw_key()]).legacy_peer_keys(true)
+        },
+        refused,
+    );
+    let only_psks = ClientConfig::builder().pre_shared_keys(keys(1, 4)).legacy_peer_keys(true);
+    assert_names("legacy_peer_keys", only_psks.build().map(drop), refused);
+    client().verifier(Policy::Ask).legacy_peer_keys(true).build().unwrap();
+    let asks = server().client_verifier(ClientAuth::Optional, Policy::Ask);
+    asks.legacy_peer_keys(true).build().unwrap();
+    client().legacy_peer_keys(true).legacy_peer_keys(false).build().unwrap();
+}
+
 /// Each option that requests client certificates also sets their verifier. So the error for a
 /// missing verifier has no test: see the exemptions of `tests/structure/config_errors.rs`.
 #[test]

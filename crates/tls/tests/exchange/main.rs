@@ -10,6 +10,7 @@ mod pem_cases;
 
 mod application_session_stores;
 mod certificates;
+mod client_identities;
 mod client_store_updates;
 mod close_notify;
 mod closing;

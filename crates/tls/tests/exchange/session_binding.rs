@@ -356,7 +356,12 @@ pub(crate) fn client_entries() -> Vec<Entry<ClientConfigBuilder>> {
         client_option("post_handshake_auth", false, same, |b| b.post_handshake_auth(true)),
         client_option("key_shares", false, same, |b| b.key_shares(&[NamedGroup::X25519])),
         client_option("send_server_name", true, same, |b| b.send_server_name(false)),
-        client_option("legacy_peer_keys", true, same, |b| b.legacy_peer_keys(true)),
+        client_option(
+            "legacy_peer_keys",
+            true,
+            |b| b.verifier(Policy::Ask),
+            |b| b.verifier(Policy::Ask).legacy_peer_keys(true),
+        ),
         client_option("request_ocsp", true, same, |b| b.request_ocsp(false)),
         client_option("request_signed_certificate_timestamps", true, same, |b| {
             b.request_signed_certificate_timestamps(true)
@@ -508,6 +513,7 @@ fn check_client_entry(
             Question::FindClientSession(question) => {
                 question.answer(store.take_session(question.key(), UnixTime::now()))
             }
+            Question::VerifyPeer(question) => question.answer(Ok(())),
             other => panic!("{other:?}"),
         }))
     });

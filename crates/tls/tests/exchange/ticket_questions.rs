@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tercel::clock::Clock;
 use tercel::error::Misuse;
 use tercel::pki_types::UnixTime;
 use tercel::questions::{OpenTicketQuestion, SealTicketQuestion};
@@ -22,6 +24,7 @@ use tercel::{
 use crate::early_data::guard;
 use crate::fixtures::{NAME, client, server};
 use crate::pair::{Delivery, Ends, Pair};
+use crate::resumption::ManualClock;
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
 const TLS13: ProtocolVersion = ProtocolVersion::TLS1_3;
@@ -489,4 +492,50 @@ fn tickets_of_tls13_are_sent_after_the_last_answer() {
         assert!(out.is_empty());
     }
     assert!(!out.is_empty());
+}
+
+/// A question may take long to answer, and the next ticket is sealed after it. RFC 9846 4.3.11.1
+#[test]
+fn the_age_of_a_ticket_begins_when_it_is_sealed() {
+    let dial = ManualClock::new();
+    let client = client().versions(&[TLS13]).build().unwrap();
+    let server = asking().clock(Arc::clone(&dial) as _).ticket_counts(10, 1).build().unwrap();
+    let mut asked = 0;
+    let pair = Pair::new(&client, &server, NAME).answering(|_, question| match question {
+        Question::SealTicket(question) => {
+            assert_eq!(question.expires(), later(question.now(), HOUR), "ticket {asked}");
+            dial.advance_by(7);
+            asked += 1;
+            question.answer(Some(b"ticket".to_vec()))
+        }
+        other => panic!("{other:?}"),
+    });
+    pair.connect().unwrap().talk();
+    assert_eq!(asked, 10);
+}
+
+/// A clock that counts its readings.
+#[derive(Default)]
+struct CountingClock(AtomicUsize);
+
+impl Clock for CountingClock {
+    fn now(&self) -> UnixTime {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        UnixTime::now()
+    }
+}
+
+/// Nothing is prepared for tickets that are not sent: the session of a ticket would need the time.
+#[test]
+fn without_tickets_no_session_is_made() {
+    let client = client().versions(&[TLS13]).build().unwrap();
+    let readings = |server: ServerConfigBuilder| {
+        let clock = Arc::new(CountingClock::default());
+        let server = server.clock(Arc::clone(&clock) as _).build().unwrap();
+        let before = clock.0.load(Ordering::Relaxed);
+        Pair::new(&client, &server, NAME).connect().unwrap().talk();
+        clock.0.load(Ordering::Relaxed) - before
+    };
+    let without = readings(server().without_tickets());
+    assert_eq!(readings(asking().ticket_counts(0, 0)), without);
 }

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use tercel::{Policy, certificates::AcceptAnyPeer, server::ClientAuth};
+use tercel::{Error, Policy, certificates::AcceptAnyPeer, error::Misuse, server::ClientAuth};
 use tercel_tokio::TlsStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
@@ -44,6 +44,34 @@ async fn a_client_answers_while_it_reads_and_no_data_is_lost() {
     };
     let (arrived, ()) = tokio::join!(asked, answering);
     assert!(arrived == data);
+}
+
+/// The certificate would not be verified, so that it is not requested.
+#[tokio::test]
+async fn nothing_is_requested_if_the_verifier_asks() {
+    let client = client().post_handshake_auth(true).credential(credential()).build().unwrap();
+    let asks = server().client_verifier(ClientAuth::None, Policy::Ask).build().unwrap();
+    let (mut client, mut server) = join(duplex(1000), client, asks).await;
+    let demands = [ClientAuth::Optional, ClientAuth::Required];
+    for demand in demands {
+        let answer = server.authenticate_client(demand).await.map(|answer| answer.into_chain());
+        let later = server.request_certificate(demand).map(|_| Vec::new());
+        for refused in [answer, later] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+            let inner = refused.into_inner().unwrap().downcast::<Error>().unwrap();
+            assert_eq!(*inner, Error::Misuse(Misuse::VerifierAsks));
+        }
+    }
+    // The client has received no request.
+    server.write_all(b"data").await.unwrap();
+    server.flush().await.unwrap();
+    let mut word = [0; 4];
+    client.read_exact(&mut word).await.unwrap();
+    client.write_all(&word).await.unwrap();
+    client.flush().await.unwrap();
+    server.read_exact(&mut word).await.unwrap();
+    assert!(server.take_client_certificates().is_empty());
 }
 
 #[tokio::test]

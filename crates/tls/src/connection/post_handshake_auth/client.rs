@@ -216,6 +216,12 @@ impl ReceivedRequests {
         self.requests.pop_front()
     }
 
+    /// Whether all connections with these sessions authenticate as the same client, as the
+    /// application states.
+    pub(crate) fn has_session_context(&self) -> bool {
+        !self.context.config.resumption.session_context.is_empty()
+    }
+
     /// Handles a CertificateRequest message with its header.
     pub(crate) fn request(&mut self, message: &[u8]) -> Result<(), Error> {
         let request = CertificateRequest::parse(message.get(4..).unwrap_or_default())?;

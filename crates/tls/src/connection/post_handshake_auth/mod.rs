@@ -91,6 +91,16 @@ impl Authentication {
         }
     }
 
+    /// Client: whether tickets that follow a certificate request are kept. A ticket belongs to the
+    /// client that the answer authenticates, and a caller may answer with any credential. Only a
+    /// session context states who the client is.
+    pub(crate) fn keeps_tickets(&self) -> bool {
+        match self {
+            Self::Client(requests) => requests.has_session_context(),
+            Self::Server(_) => true,
+        }
+    }
+
     /// Whether [`Self::take`] handles a message of this type.
     pub(crate) fn is_handled(&self, kind: HandshakeType) -> bool {
         match self {

@@ -52,7 +52,7 @@ impl OpenTicketQuestion {
     /// key. TLS 1.3 issues new tickets in any case. RFC 5077 3.3
     #[must_use]
     pub fn answer_and_renew(&self, session: Vec<u8>) -> Answer {
-        Answer(AnswerValue::OpenedAndRenewed(session))
+        Answer(AnswerValue::OpenedAndRenewed(Zeroizing::new(session)))
     }
 
     /// Answers with the session that `sealer` finds in the ticket.
@@ -68,6 +68,11 @@ impl OpenTicketQuestion {
 }
 
 /// Asks to seal a session in a ticket. See [`Question::SealTicket`](crate::Question::SealTicket).
+///
+/// A handshake of TLS 1.3 asks at most ten of these questions, one after the other: as many as the
+/// client requests, or as
+/// [`ticket_counts`](crate::server::ServerConfigBuilder::ticket_counts) says. A handshake of TLS 1.2
+/// asks at most one.
 ///
 /// ```
 /// # use tercel::{Error, Handshake, questions::SealTicketQuestion};

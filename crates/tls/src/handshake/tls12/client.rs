@@ -116,6 +116,8 @@ pub(crate) struct Client {
     info: ConnectionInfo,
     /// Whether the server will send a session ticket. RFC 5077 3.2
     ticket_promised: bool,
+    /// Whether the session of this connection is kept.
+    keeps_session: bool,
     /// The record limits for the time after the handshake.
     limits: RecordLimits,
 }
@@ -194,6 +196,7 @@ impl Client {
             transcript,
             info,
             ticket_promised: hello.extensions.session_ticket.is_some(),
+            keeps_session: true,
         };
         Ok((client, kind))
     }
@@ -303,7 +306,8 @@ impl Client {
         &mut self,
         request: &Message,
     ) -> Result<Option<(Arc<Credential>, SignatureScheme)>, Error> {
-        let Self { flow, config, transcript, info, .. } = self;
+        let Self { flow, config, transcript, info, keeps_session, .. } = self;
+        *keeps_session = config.keeps_sessions_after_request();
         certificate_type_negotiation::check_client(config, info)?;
         let (version, certificate_type) = (ProtocolVersion::TLS1_2, info.client_certificate_type);
         let chosen = if info.ech == Ech::Rejected {
@@ -395,7 +399,7 @@ impl Client {
         ticket: Option<Ticket>,
     ) -> Option<Box<Session>> {
         let Self { config, server, suite, info, .. } = self;
-        config.resumption.store.as_ref()?;
+        config.resumption.store.as_ref().filter(|_| self.keeps_session)?;
         let mut session = Box::new(client_session::template(config, server, info, suite, None));
         session.secret = Secret::new(main.as_bytes());
         if let Some(ticket) = ticket {

@@ -112,6 +112,8 @@ struct Client<'a> {
     keys_after_early_data: Option<Keys>,
     early_exporter: Option<Box<Exporter>>,
     log: SecretLog,
+    /// Whether the sessions of this connection are kept.
+    keeps_sessions: bool,
 }
 
 impl<'a> Client<'a> {
@@ -145,6 +147,7 @@ impl<'a> Client<'a> {
             keys_after_early_data: None,
             early_exporter: None,
             log,
+            keeps_sessions: true,
         };
         (client, server_hello)
     }
@@ -321,7 +324,8 @@ impl<'a> Client<'a> {
     /// Answers a CertificateRequest with a suitable credential, or with an empty Certificate.
     /// RFC 9846 4.5.1
     async fn authenticate(&mut self, message: Message) -> Result<(), Error> {
-        let Self { flow, config, transcript, info, .. } = self;
+        let Self { flow, config, transcript, info, keeps_sessions, .. } = self;
+        *keeps_sessions = config.keeps_sessions_after_request();
         certificate_type_negotiation::check_client(config, info)?;
         let (version, certificate_type) = (ProtocolVersion::TLS1_3, info.client_certificate_type);
         let chosen = if info.ech == Ech::Rejected {
@@ -356,7 +360,8 @@ impl<'a> Client<'a> {
         main: &MainSecret,
         authenticated: Option<u64>,
     ) -> Outcome {
-        let Self { flow, config, offer, suite, mut transcript, mut info, .. } = self;
+        let Self { flow, config, offer, suite, mut transcript, mut info, keeps_sessions, .. } =
+            self;
         // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
         info.post_handshake_auth = config.post_handshake_auth && info.pre_shared_key().is_none();
         // The transcript is kept only for post-handshake authentication. RFC 9846 4.7.2
@@ -364,14 +369,12 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let mut sessions = client_session::from_tickets(
-            config,
-            &offer.server,
-            &info,
-            suite,
-            authenticated,
-            secret,
-        );
+        let mut sessions = None;
+        if keeps_sessions {
+            let server = &offer.server;
+            sessions =
+                client_session::from_tickets(config, server, &info, suite, authenticated, secret);
+        }
         let handler = sessions.as_mut().and_then(|sessions| sessions.tickets.as_mut());
         if let Some(handler) = handler {
             let peer_parameters = || flow.peer_transport_parameters();

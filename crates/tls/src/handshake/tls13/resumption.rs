@@ -273,6 +273,8 @@ pub(crate) async fn ask_for_tickets(
     set_ticket_parameters(&mut template, config);
     let mut messages = Vec::new();
     for (nonce, values) in (0_u8..).zip(prepared.iter()) {
+        // Earlier answers may have taken long. The age of a ticket begins when it is sealed.
+        template.created = config.common.clock.now().as_secs();
         template.age_add = values.age_add;
         template.secret = secret.psk(&[nonce]);
         let Some(ticket) = resumption_rules::ask_to_seal(flow, config, &template).await? else {

@@ -68,7 +68,7 @@ pub(crate) async fn handshake(
     sent.receive_finished(flow).await?;
     sent.restore_session();
     let mut asked = Vec::new();
-    if config.resumption.asks_for_tickets() {
+    if config.resumption.asks_for_tickets() && !sent.ticket_randoms.is_empty() {
         // This future is boxed, because most configurations do not ask.
         asked = boxed(|| sent.ask_for_tickets(flow, config)).await?;
     }

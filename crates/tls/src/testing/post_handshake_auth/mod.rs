@@ -18,7 +18,8 @@ use super::misbehaving_peer::{credential, name};
 use crate::auth::certificate_verify::content_to_sign;
 use crate::auth::credential::{Credential, Key};
 use crate::auth::verifier::AcceptAnyPeer;
-use crate::config::client::ClientConfig;
+use crate::auth::verify_peer::VerifyPeer;
+use crate::config::client::{ClientConfig, ClientConfigBuilder};
 use crate::config::client_auth::ClientAuth;
 use crate::config::server::{ServerConfig, ServerConfigBuilder};
 use crate::connection::Connection;
@@ -118,6 +119,14 @@ impl AnswerParts {
     }
 }
 
+fn anyone() -> Policy<dyn VerifyPeer> {
+    Policy::Here(Arc::new(AcceptAnyPeer))
+}
+
+fn client() -> ClientConfigBuilder {
+    ClientConfig::builder().verifier(anyone())
+}
+
 impl Ends {
     fn new() -> Self {
         Self::with(true, |server| server)
@@ -127,14 +136,16 @@ impl Ends {
         offered: bool,
         change: impl FnOnce(ServerConfigBuilder) -> ServerConfigBuilder,
     ) -> Self {
-        let anyone = || Policy::Here(Arc::new(AcceptAnyPeer) as _);
-        let client = ClientConfig::builder().verifier(anyone()).post_handshake_auth(offered);
         let server = ServerConfig::builder()
             .credential(credential())
             .without_tickets()
             .client_verifier(ClientAuth::None, anyone());
+        Self::of(client().post_handshake_auth(offered), change(server))
+    }
+
+    fn of(client: ClientConfigBuilder, server: ServerConfigBuilder) -> Self {
         let mut client = Handshake::client(client.build().unwrap(), name());
-        let mut server = Handshake::server(change(server).build().unwrap());
+        let mut server = Handshake::server(server.build().unwrap());
         let (mut to_server, mut to_client) = (ReceiveBuffer::new(), ReceiveBuffer::new());
         let (mut of_client, mut of_server) = (None, None);
         while of_client.is_none() || of_server.is_none() {

@@ -1,12 +1,20 @@
 //! Requests that a client must refuse.
 
+use std::sync::Arc;
+
 use tercel_wire::{
     CertificateRequest, CertificateRequestExtensions, ContentType, HandshakeMessage, List,
-    SignatureScheme,
+    NewSessionTicket, SignatureScheme,
 };
 
-use super::{Ends, Event, SCHEME, bad, receive, send};
+use super::{Ends, Event, SCHEME, anyone, bad, client, receive, send};
+use crate::auth::credential::Credentials;
+use crate::config::client::ClientConfigBuilder;
+use crate::config::client_auth::ClientAuth;
+use crate::config::server::ServerConfig;
 use crate::error::{Error, PeerError};
+use crate::policy::Policy;
+use crate::testing::misbehaving_peer::credential;
 
 fn request(context: &[u8], schemes: &[SignatureScheme]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -90,4 +98,39 @@ fn a_request_may_be_divided_but_not_by_data() {
     send(&mut ends.server, ContentType::APPLICATION_DATA, b"data", &mut ends.to_client);
     let refused = receive(&mut ends.client, &mut ends.to_client);
     assert_eq!(refused, bad(PeerError::InterruptedHandshakeMessage));
+}
+
+/// A ticket that follows a request belongs to the client that the answer authenticates.
+/// RFC 9846 4.7.1, 4.7.2
+#[test]
+fn tickets_after_a_request_are_kept_only_with_a_session_context() {
+    type Change = fn(ClientConfigBuilder) -> ClientConfigBuilder;
+    let cases: [(Change, bool); 5] = [
+        // The caller may answer with any credential.
+        (|client| client, false),
+        (|client| client.credentials(Policy::Here(Arc::new(Credentials::new(vec![])))), false),
+        (|client| client.credential(credential()), false),
+        (|client| client.credentials(Policy::Ask).session_context(b"one client"), true),
+        (|client| client.credential(credential()).session_context(b"one client"), true),
+    ];
+    for (place, (change, is_kept)) in cases.into_iter().enumerate() {
+        let client = client().post_handshake_auth(true).return_new_sessions(true);
+        let server = ServerConfig::builder().credential(credential()).without_tickets();
+        let mut ends = Ends::of(change(client), server.client_verifier(ClientAuth::None, anyone()));
+        let mut ticket = Vec::new();
+        let message = NewSessionTicket {
+            ticket_lifetime: 100,
+            ticket_age_add: 0,
+            ticket_nonce: &[1],
+            ticket: b"ticket",
+            extensions: Default::default(),
+        };
+        message.encode(&mut ticket).unwrap();
+        // A session of the time before the request remains to be taken.
+        assert_eq!(ends.server_sends(&ticket), Ok(Event::Nothing));
+        assert_eq!(ends.server_sends(&request(&[1], &[SCHEME])), Ok(Event::Requested));
+        assert_eq!(ends.server_sends(&ticket), Ok(Event::Nothing));
+        let kept = ends.client.receiver.take_new_sessions().len();
+        assert_eq!(kept, if is_kept { 2 } else { 1 }, "case {place}");
+    }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread;
 
 use tercel::{
-    ClientConfig, Handshake, Policy,
+    ClientConfig, Error, Handshake, Policy,
     certificates::AcceptAnyPeer,
+    error::Misuse,
     server::{ClientAuth, ClientCertificate},
 };
 
@@ -88,4 +89,34 @@ fn a_stream_does_not_wait_for_a_closed_peer() {
     let end = stream.read_to_end(&mut rest);
     assert_eq!(served.join().unwrap(), std::io::ErrorKind::UnexpectedEof);
     assert_eq!(end.unwrap_err().kind(), std::io::ErrorKind::UnexpectedEof);
+}
+
+/// The certificate would not be verified, so that it is not requested.
+#[test]
+fn a_stream_requests_nothing_if_the_verifier_asks() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = thread::spawn(move || {
+        let (transport, _) = listener.accept().unwrap();
+        let config = server().client_verifier(ClientAuth::None, Policy::Ask).build().unwrap();
+        let mut stream = Handshake::server(config).complete(transport).unwrap();
+        let refused = [
+            stream.authenticate_client(ClientAuth::Required).map(drop),
+            stream.request_certificate(ClientAuth::Optional).map(drop),
+        ];
+        stream.write_all(b"data").unwrap();
+        stream.close_now().unwrap();
+        refused.map(|refused| refused.unwrap_err())
+    });
+    let transport = TcpStream::connect(address).unwrap();
+    let client = offering_client().credential(credential(Kind::P256)).build().unwrap();
+    let mut stream =
+        Handshake::client(client, NAME.try_into().unwrap()).complete(transport).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    assert_eq!(said, b"data");
+    for refused in served.join().unwrap() {
+        let inner = refused.into_inner().unwrap().downcast::<Error>().unwrap();
+        assert_eq!(*inner, Error::Misuse(Misuse::VerifierAsks));
+    }
 }

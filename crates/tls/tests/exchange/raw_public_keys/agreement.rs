@@ -154,6 +154,45 @@ fn a_client_without_a_key_may_decline() {
     }
 }
 
+/// No call weakens the demand of another option.
+#[test]
+fn the_stronger_demand_for_clients_applies_in_any_order() {
+    const NONE: ClientAuth = ClientAuth::None;
+    const OPTIONAL: ClientAuth = ClientAuth::Optional;
+    const REQUIRED: ClientAuth = ClientAuth::Required;
+    let keys = || vec![public(Kind::P256)];
+    let any = || Policy::Here(std::sync::Arc::new(tercel::certificates::AcceptAnyPeer) as _);
+    for (one, other, expected) in
+        [(REQUIRED, OPTIONAL, REQUIRED), (REQUIRED, NONE, REQUIRED), (OPTIONAL, NONE, OPTIONAL)]
+    {
+        for (chains, raw) in [(one, other), (other, one)] {
+            for server in [
+                fixtures::server().client_auth(chains, roots()).client_raw_keys(raw, keys()),
+                fixtures::server().client_raw_keys(raw, keys()).client_auth(chains, roots()),
+                fixtures::server().client_verifier(chains, any()).client_raw_keys(raw, keys()),
+                fixtures::server().client_raw_keys(raw, keys()).client_verifier(chains, any()),
+            ] {
+                let server = server.build().unwrap();
+                for version in VERSIONS {
+                    let client = || fixtures::client().versions(&[version]);
+                    let connect = |client: tercel::client::ClientConfigBuilder| {
+                        Pair::new(&client.build().unwrap(), &server, NAME).connect()
+                    };
+                    let what = format!("{chains:?} {raw:?} {version}");
+                    assert_eq!(connect(client()).is_err(), expected == REQUIRED, "{what}");
+                    let ends = connect(client().credential(credential(Kind::P256))).unwrap();
+                    assert!(!ends.server.connection.info.peer_chain().is_empty(), "{what}");
+                }
+            }
+        }
+    }
+    // A later call of the same option replaces the demand, and also the roots or the verifier.
+    let server = fixtures::server().client_auth(REQUIRED, roots()).client_verifier(NONE, any());
+    connect(fixtures::client(), server).unwrap();
+    let server = fixtures::server().client_raw_keys(REQUIRED, keys()).client_raw_keys(NONE, keys());
+    connect(fixtures::client(), server).unwrap();
+}
+
 #[test]
 fn without_a_request_the_clients_type_is_not_negotiated() {
     for version in VERSIONS {

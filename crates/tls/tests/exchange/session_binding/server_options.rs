@@ -150,7 +150,12 @@ pub(super) fn client_certificate_options() -> Vec<Entry<ServerConfigBuilder>> {
             },
         )
         .with_client(client_with_raw_key),
-        server_option("legacy_peer_keys", true, same, |b| b.legacy_peer_keys(true)),
+        server_option(
+            "legacy_peer_keys",
+            true,
+            |b| b.client_verifier(ClientAuth::None, Policy::Ask),
+            |b| b.client_verifier(ClientAuth::None, Policy::Ask).legacy_peer_keys(true),
+        ),
         server_option("request_ocsp", true, unverified, |b| unverified(b).request_ocsp(true))
             .with_client(client_with_certificate),
         server_option("request_signed_certificate_timestamps", true, unverified, |b| {

@@ -69,10 +69,16 @@ impl Connection {
     /// the same bytes would encrypt different records with the same key and nonce, which reveals
     /// both plaintexts and allows records to be forged.
     ///
-    /// The configuration at restoration provides what is not saved: the session store, a client's
-    /// clock, and whether truncation is tolerated. After a fatal alert, a TLS 1.2 session is
-    /// removed from the session store of this configuration (RFC 5246 7.2.2). A restored server
-    /// cannot request certificates, since the transcript hash of the handshake is not saved.
+    /// The configuration at restoration provides what is not saved: the session store, whether a
+    /// client's new sessions are returned, a client's clock, and whether truncation is tolerated.
+    /// After a fatal alert, a TLS 1.2 session is removed from the session store of this
+    /// configuration, or its [`forget_session`](crate::server::ServerConfigBuilder::forget_session)
+    /// is notified (RFC 5246 7.2.2). A restored server cannot request certificates, since the
+    /// transcript hash of the handshake is not saved.
+    ///
+    /// Sessions that a client [returns](crate::client::ClientConfigBuilder::return_new_sessions)
+    /// are lost if they were not [taken](crate::Receiver::take_new_sessions) before. A TLS 1.2
+    /// session that was taken as a value is not invalidated by a fatal alert in another process.
     ///
     /// # Errors
     /// Returns the connection with the reason: [`InternalError::Failed`] after an error;
