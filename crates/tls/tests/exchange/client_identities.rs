@@ -1,8 +1,8 @@
 //! Clients whose application selects a credential for each connection: a session of one identity is
 //! not resumed for another. RFC 9846 4.7.1, C.4
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tercel::certificates::{CredentialRequest, SelectCredential};
 use tercel::client::ClientConfigBuilder;

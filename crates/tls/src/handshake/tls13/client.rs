@@ -360,7 +360,8 @@ impl<'a> Client<'a> {
         main: &MainSecret,
         authenticated: Option<u64>,
     ) -> Outcome {
-        let Self { flow, config, offer, suite, mut transcript, mut info, keeps_sessions, .. } = self;
+        let Self { flow, config, offer, suite, mut transcript, mut info, keeps_sessions, .. } =
+            self;
         // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
         info.post_handshake_auth = config.post_handshake_auth && info.pre_shared_key().is_none();
         // The transcript is kept only for post-handshake authentication. RFC 9846 4.7.2
@@ -368,18 +369,13 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let mut sessions = None;
-        if keeps_sessions {
-            let server = &offer.server;
-            sessions = client_session::from_tickets(
-                config,
-                server,
-                &info,
-                suite,
-                authenticated,
-                secret,
-            );
-        }
+        let server = &offer.server;
+        let mut sessions = match keeps_sessions {
+            true => {
+                client_session::from_tickets(config, server, &info, suite, authenticated, secret)
+            }
+            false => None,
+        };
         let handler = sessions.as_mut().and_then(|sessions| sessions.tickets.as_mut());
         if let Some(handler) = handler {
             let peer_parameters = || flow.peer_transport_parameters();
