@@ -25,8 +25,9 @@ setters! {
     /// `lifetime` is the minimum time for which a ticket that is sealed now will be opened. The
     /// client gets it in whole seconds, at most seven days. RFC 9846 4.7.1
     ///
-    /// The questions for the tickets of TLS 1.3, at most ten, are asked after the client's Finished,
-    /// and all tickets are sent after the last answer. The age of each begins with its question.
+    /// The questions for the tickets of TLS 1.3, at most ten, are asked after the client's
+    /// Finished, and all tickets are sent after the last answer. The age of each begins with its
+    /// question.
     pub fn ask_for_tickets(lifetime: Duration) =>
         config.resumption.tickets = Some(Tickets::Asked(lifetime));
 

@@ -70,9 +70,8 @@ impl OpenTicketQuestion {
 /// Asks to seal a session in a ticket. See [`Question::SealTicket`](crate::Question::SealTicket).
 ///
 /// A handshake of TLS 1.3 asks at most ten of these questions, one after the other: as many as the
-/// client requests, or as
-/// [`ticket_counts`](crate::server::ServerConfigBuilder::ticket_counts) says. A handshake of TLS 1.2
-/// asks at most one.
+/// client requests, or as [`ticket_counts`](crate::server::ServerConfigBuilder::ticket_counts)
+/// says. A handshake of TLS 1.2 asks at most one.
 ///
 /// ```
 /// # use tercel::{Error, Handshake, questions::SealTicketQuestion};

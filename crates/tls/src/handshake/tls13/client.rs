@@ -369,12 +369,13 @@ impl<'a> Client<'a> {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)
         });
         let secret = || main.resumption_secret(&transcript.digest());
-        let mut sessions = None;
-        if keeps_sessions {
-            let server = &offer.server;
-            sessions =
-                client_session::from_tickets(config, server, &info, suite, authenticated, secret);
-        }
+        let server = &offer.server;
+        let mut sessions = match keeps_sessions {
+            true => {
+                client_session::from_tickets(config, server, &info, suite, authenticated, secret)
+            }
+            false => None,
+        };
         let handler = sessions.as_mut().and_then(|sessions| sessions.tickets.as_mut());
         if let Some(handler) = handler {
             let peer_parameters = || flow.peer_transport_parameters();
