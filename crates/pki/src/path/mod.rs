@@ -2,10 +2,11 @@
 //!
 //! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors first, then the certificates of the issuer's name in the order of
-//! [`Search::issuers`] (RFC 4158 3.5). An issuer is followed if it may certify and if its key made
-//! the signature. A path that reaches an anchor is validated as a whole ([`Search::validate`]); if
-//! it is refused, the search continues.
+//! the anchors of the issuer's name first, then the certificates of this name in the order of
+//! [`Search::issuers`] (RFC 4158 3.5); anchors whose key identifier is another one come after the
+//! certificates whose key identifier is not. An issuer is followed if it may certify and if its key
+//! made the signature. A path that reaches an anchor is validated as a whole
+//! ([`Search::validate`]); if it is refused, the search continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
 //! [`budget::Budget`].
@@ -23,7 +24,9 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
+use crate::certificate::{
+    Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key,
+};
 use crate::der;
 use crate::reason::RefusalReason;
 use crate::revocation::{Revocation, Signer};
@@ -85,7 +88,7 @@ impl Trusted {
         };
         let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
         let rest = self.anchors_by_name.get(from..).unwrap_or_default();
-        let count = rest.iter().take_while(|index| order(index) == Ordering::Equal).count();
+        let count = rest.partition_point(|index| order(index) == Ordering::Equal);
         rest.get(..count).unwrap_or_default()
     }
 }
@@ -190,6 +193,10 @@ enum Issuer<'p, 'a> {
     Sent(&'p PathCertificate<'a>),
 }
 
+/// The positions of candidates, the best first, each with the fit of its key identifier: the first
+/// one, and the others, because there is rarely another one.
+type Issuers = (Option<(KeyFit, Position)>, Vec<(KeyFit, Position)>);
+
 /// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
 type Key<'a> = (&'a [u8], &'a [u8]);
 
@@ -218,8 +225,49 @@ struct Search<'s, 'a> {
 impl<'s, 'a> Search<'s, 'a> {
     /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
-        let below = path.certificate;
-        for &index in self.trusted.anchors_named(below.fields.issuer) {
+        for fit in [KeyFit::Fits, KeyFit::Unknown] {
+            if let Some(found) = self.end_at_anchor(path, fit)? {
+                return Ok(Some(found));
+            }
+        }
+        let (first, others) = self.issuers(path.certificate)?;
+        let mut sent = first.into_iter().chain(others).peekable();
+        let is_too_deep = path.length > MAX_INTERMEDIATES && sent.peek().is_some();
+        if is_too_deep {
+            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
+        }
+        let mut next = |wanted: fn(KeyFit) -> bool| {
+            sent.next_if(|(fit, _)| !is_too_deep && wanted(*fit)).map(|(_, position)| position)
+        };
+        while let Some(position) = next(|fit| fit != KeyFit::Other) {
+            if let Some(found) = self.extend_by(path, position)? {
+                return Ok(Some(found));
+            }
+        }
+        if let Some(found) = self.end_at_anchor(path, KeyFit::Other)? {
+            return Ok(Some(found));
+        }
+        while let Some(position) = next(|_| true) {
+            if let Some(found) = self.extend_by(path, position)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends a path at an anchor of the issuer's name whose key identifier fits thus.
+    fn end_at_anchor(
+        &mut self,
+        path: &Step<'_, 'a>,
+        wanted: KeyFit,
+    ) -> Result<Option<Path<'a>>, RefusalReason> {
+        let (below, roots) = (path.certificate, &self.trusted.roots);
+        let named = self.trusted.anchors_named(below.fields.issuer);
+        // Their key identifiers are compared.
+        self.budget.pay(named.len())?;
+        let stated = below.extensions.issuer_key_identifier();
+        let fit = |index: &usize| KeyFit::new(stated, roots.key_identifier(*index));
+        for index in named.iter().copied().filter(|index| fit(index) == wanted) {
             self.budget.pay(1)?;
             if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
                 self.refuse(Nearness::NotSigned, reason)?;
@@ -230,36 +278,29 @@ impl<'s, 'a> Search<'s, 'a> {
                 Err(reason) => self.refuse(Nearness::Complete, reason)?,
             }
         }
-        let (first, others) = self.issuers(below)?;
-        if path.length > MAX_INTERMEDIATES && first.is_some() {
-            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
-            return Ok(None);
-        }
-        for position in first.into_iter().chain(others) {
-            self.budget.pay(path.length)?;
-            let issuer = match self.issuer_at(position) {
-                Ok(issuer) if is_in(path, issuer) => continue,
-                Ok(issuer) => issuer,
-                Err(reason) => {
-                    self.refuse(Nearness::NotIssuer, reason)?;
-                    continue;
-                }
-            };
-            if let Err(reason) = self.check_issuer(issuer) {
-                self.refuse(Nearness::NotIssuer, reason)?;
-                continue;
-            }
-            if let Err(reason) = self.check_signature(path, Issuer::Sent(issuer)) {
-                self.refuse(Nearness::NotSigned, reason)?;
-                continue;
-            }
-            let length = path.length.saturating_add(1);
-            let step = Step { position, certificate: issuer, below: Some(path), length };
-            if let Some(found) = self.extend(&step)? {
-                return Ok(Some(found));
-            }
-        }
         Ok(None)
+    }
+
+    /// Extends a path by the candidate at a position, if it is an issuer, and on to an anchor.
+    fn extend_by(
+        &mut self,
+        path: &Step<'_, 'a>,
+        position: Position,
+    ) -> Result<Option<Path<'a>>, RefusalReason> {
+        self.budget.pay(path.length)?;
+        let issuer = match self.issuer_at(position) {
+            Ok(issuer) if is_in(path, issuer) => return Ok(None),
+            Ok(issuer) => issuer,
+            Err(reason) => return self.refuse(Nearness::NotIssuer, reason).map(|()| None),
+        };
+        if let Err(reason) = self.check_issuer(issuer) {
+            return self.refuse(Nearness::NotIssuer, reason).map(|()| None);
+        }
+        if let Err(reason) = self.check_signature(path, Issuer::Sent(issuer)) {
+            return self.refuse(Nearness::NotSigned, reason).map(|()| None);
+        }
+        let length = path.length.saturating_add(1);
+        self.extend(&Step { position, certificate: issuer, below: Some(path), length })
     }
 
     /// The candidate at a position, or the reason why it is no issuer.
@@ -271,36 +312,33 @@ impl<'s, 'a> Search<'s, 'a> {
 
     /// The candidates with the name of this certificate's issuer, the best first: its key
     /// identifier fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
-    fn issuers(
-        &mut self,
-        below: &PathCertificate<'a>,
-    ) -> Result<(Option<Position>, Vec<Position>), RefusalReason> {
+    fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Issuers, RefusalReason> {
         self.budget.pay(self.issuers.len())?;
         let is_named =
             |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
         let mut named = self.issuers.iter().enumerate().filter(is_named);
-        let position = |index: usize| index.saturating_add(1);
+        let ordered = |(index, one): (usize, &Candidate<'a>)| {
+            (self.order(below, one), index.saturating_add(1))
+        };
+        let without_order = |((fit, ..), position): ((KeyFit, bool, bool), Position)| (fit, position);
         let Some(first) = named.next() else { return Ok((None, Vec::new())) };
-        let Some(second) = named.next() else { return Ok((Some(position(first.0)), Vec::new())) };
-        let all = [first, second].into_iter().chain(named);
-        let mut ordered: Vec<_> =
-            all.map(|(index, one)| (self.order(below, one), position(index))).collect();
+        let Some(second) = named.next() else {
+            return Ok((Some(without_order(ordered(first))), Vec::new()));
+        };
+        let mut all: Vec<_> = [first, second].into_iter().chain(named).map(ordered).collect();
         // Their key identifiers are read.
-        self.budget.pay(ordered.len().saturating_mul(3))?;
-        ordered.sort_unstable();
-        let mut positions = ordered.into_iter().map(|(_, position)| position);
-        Ok((positions.next(), positions.collect()))
+        self.budget.pay(all.len().saturating_mul(3))?;
+        all.sort_unstable();
+        let mut all = all.into_iter().map(without_order);
+        Ok((all.next(), all.collect()))
     }
 
-    fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> u8 {
-        let Ok(issuer) = &candidate.read else { return u8::MAX };
-        let other_key = match below.is_signed_by_key_of(issuer) {
-            Some(true) => 0,
-            None => 4,
-            Some(false) => 8,
-        };
-        let invalid = u8::from(check_validity(issuer, self.now).is_err());
-        other_key + 2 * invalid + u8::from(!candidate.is_below_anchor)
+    /// The order of candidates: the least is the best.
+    fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> (KeyFit, bool, bool) {
+        let Ok(issuer) = &candidate.read else { return (KeyFit::Other, true, true) };
+        let stated = below.extensions.issuer_key_identifier();
+        let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
+        (fit, check_validity(issuer, self.now).is_err(), !candidate.is_below_anchor)
     }
 
     /// Checks what does not depend on the path: whether a certificate may issue others now, for

@@ -113,7 +113,7 @@ impl ChainVerifier {
             | RefusalReason::BadSignature
             | RefusalReason::UnsupportedKey = reason
             {
-                refusal.chain_end = path_end::find(chain, self.trusted.roots.anchors());
+                refusal.chain_end = path_end::find(chain, &self.trusted.roots);
             }
             refusal
         })
