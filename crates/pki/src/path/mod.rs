@@ -9,10 +9,9 @@
 //! ([`Search::validate`]); if it is refused, the search continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
-//! [`budget::Budget`].
+//! [`Budget`].
 
 mod anchor_keys;
-mod budget;
 mod candidates;
 mod name_constraints;
 mod policies;
@@ -24,15 +23,15 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
+use crate::budget::Budget;
 use crate::certificate::{
     Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key,
 };
 use crate::der;
 use crate::reason::RefusalReason;
-use crate::revocation::{Revocation, Signer};
+use crate::revocation::{ListSignatures, ListWork, Revocation, Signer};
 use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
-use budget::Budget;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
 use signature_cache::{Digest, SignatureCache};
@@ -101,6 +100,16 @@ pub(crate) struct Path<'a> {
     pub(crate) issuer: (&'a [u8], &'a [u8]),
     /// The signatures of the path.
     signatures: Vec<Signature<'a>>,
+    /// What the search has left of its budget, and the signatures of lists that it has checked.
+    budget: Budget,
+    list_signatures: ListSignatures<'a>,
+}
+
+impl<'a> Path<'a> {
+    /// The work for lists that the verification may still do.
+    pub(crate) fn list_work(&mut self) -> ListWork<'_, 'a> {
+        ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures }
+    }
 }
 
 /// Finds a path and validates it. The error is the reason of the best candidate path.
@@ -119,18 +128,7 @@ pub(crate) fn find<'a>(
         return Err(RefusalReason::NotForThisUsage);
     }
     let (issuers, refused) = candidates(trusted, leaf, sent);
-    let issuers = &issuers;
-    let mut search = Search {
-        trusted,
-        usage,
-        now,
-        issuers,
-        budget: Budget::new(),
-        signatures: Vec::with_capacity(2),
-        refused: (Nearness::Nowhere, refused),
-    };
-    let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };
-    search.extend(&leaf)?.ok_or(search.refused.1)
+    Search::new(trusted, usage, now, &issuers, refused).run(leaf)
 }
 
 /// Checks the validity, first and last second included. RFC 5280 4.1.2.5, 6.1.3 (a) (2)
@@ -212,6 +210,13 @@ struct Signature<'a> {
     is_accepted: bool,
 }
 
+/// The result of the lists about a certificate. Several paths may have the same certificates.
+struct Status<'a> {
+    of: Position,
+    by: Signer<'a>,
+    result: Result<(), RefusalReason>,
+}
+
 struct Search<'s, 'a> {
     trusted: &'a Trusted,
     usage: Usage,
@@ -219,10 +224,38 @@ struct Search<'s, 'a> {
     issuers: &'s [Candidate<'a>],
     budget: Budget,
     signatures: Vec<Signature<'a>>,
+    list_signatures: ListSignatures<'a>,
+    statuses: Vec<Status<'a>>,
     refused: (Nearness, RefusalReason),
 }
 
 impl<'s, 'a> Search<'s, 'a> {
+    /// A search among these candidates. `refused` is the reason if no path comes near an anchor.
+    fn new(
+        trusted: &'a Trusted,
+        usage: Usage,
+        now: UnixTime,
+        issuers: &'s [Candidate<'a>],
+        refused: RefusalReason,
+    ) -> Self {
+        Self {
+            trusted,
+            usage,
+            now,
+            issuers,
+            budget: Budget::new(),
+            signatures: Vec::with_capacity(2),
+            list_signatures: ListSignatures::default(),
+            statuses: Vec::new(),
+            refused: (Nearness::Nowhere, refused),
+        }
+    }
+
+    fn run(&mut self, leaf: &PathCertificate<'a>) -> Result<Path<'a>, RefusalReason> {
+        let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };
+        self.extend(&leaf)?.ok_or(self.refused.1)
+    }
+
     /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
         for fit in [KeyFit::Fits, KeyFit::Unknown] {
@@ -539,12 +572,28 @@ impl<'s, 'a> Search<'s, 'a> {
             if revocation.policy.end_entity_only && step.below.is_some() {
                 continue;
             }
-            let by = Signer { key, may_sign_lists };
-            let algorithms = &self.trusted.algorithms;
-            let mut pay = |kind| self.budget.pay_signature(kind);
-            revocation.check(step.certificate, &by, algorithms, self.now, &mut pay)?;
+            self.check_status(step, Signer { key, may_sign_lists })?;
         }
         Ok(())
+    }
+
+    /// Checks a certificate against the revocation lists of its issuer, once for each issuer's key.
+    fn check_status(&mut self, step: &Step<'_, 'a>, by: Signer<'a>) -> Result<(), RefusalReason> {
+        // All known results are compared.
+        self.budget.pay(self.statuses.len() / 8)?;
+        let of = step.position;
+        if let Some(known) = self.statuses.iter().find(|one| one.of == of && one.by == by) {
+            return known.result;
+        }
+        let Trusted { revocation, algorithms, .. } = self.trusted;
+        let work =
+            ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
+        let result = revocation.check(step.certificate, by, algorithms, self.now, work);
+        // An exhausted budget ends the search.
+        if result != Err(RefusalReason::PathLimits) {
+            self.statuses.push(Status { of, by, result });
+        }
+        result
     }
 
     /// The result for an accepted path.
@@ -570,7 +619,8 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         }
         signatures.retain(|one| one.is_accepted);
-        Ok(Path { issuer, signatures })
+        let list_signatures = std::mem::take(&mut self.list_signatures);
+        Ok(Path { issuer, signatures, budget: self.budget, list_signatures })
     }
 }
 
@@ -589,3 +639,6 @@ fn anchor(trusted: &Trusted, index: usize) -> Result<&TrustAnchor<'static>, Refu
 
 /// The maximum number of intermediates in a path. Hierarchies have up to five or so.
 pub(crate) const MAX_INTERMEDIATES: usize = 32;
+
+#[cfg(test)]
+mod tests;

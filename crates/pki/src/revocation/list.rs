@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use pki_types::UnixTime;
 
-use crate::certificate::{boolean, extension, whole_bytes};
+use crate::certificate::{authority_key, boolean, extension, whole_bytes};
 use crate::der::{self, Malformed, Reader};
 use crate::time;
 
@@ -23,6 +23,8 @@ pub(super) struct List {
     /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(super) signature_algorithm: Box<[u8]>,
     pub(super) signature: Box<[u8]>,
+    /// The identifier of the issuer's key. RFC 5280 5.2.1
+    pub(super) key_identifier: Option<Box<[u8]>>,
     /// The serial numbers, each the content of an INTEGER.
     revoked: HashSet<Box<[u8]>>,
     scope: Scope,
@@ -68,9 +70,9 @@ impl List {
                 revoked.insert(read_entry(entries.expect(der::SEQUENCE)?)?.into());
             }
         }
-        let scope = match fields.optional(der::context_constructed(0))? {
+        let (scope, key_identifier) = match fields.optional(der::context_constructed(0))? {
             Some(extensions) => read_extensions(der::single(extensions, der::SEQUENCE)?)?,
-            None => Scope::default(),
+            None => (Scope::default(), None),
         };
         fields.finish()?;
         Ok(Self {
@@ -80,6 +82,7 @@ impl List {
             signed: signed.whole.into(),
             signature_algorithm: signature_algorithm.into(),
             signature: signature.into(),
+            key_identifier: key_identifier.map(Into::into),
             revoked,
             scope,
         })
@@ -89,36 +92,54 @@ impl List {
         self.revoked.contains(serial_number)
     }
 
-    /// Whether the list is about certificates with this CA bit and this cRLDistributionPoints
-    /// extension. RFC 5280 5.2.5, 6.3.3 (b) (2)
+    /// Whether the list is about certificates with this CA bit and these distribution points.
+    /// RFC 5280 5.2.5, 6.3.3 (b) (2)
     ///
-    /// A certificate without the extension is covered by lists without a distribution point.
-    pub(super) fn covers(&self, is_ca: bool, distribution_points: Option<&[u8]>) -> bool {
-        let excluded = if is_ca { self.scope.only_users } else { self.scope.only_authorities };
-        if excluded {
-            return false;
-        }
-        match distribution_points {
-            _ if self.scope.names.is_empty() => true,
-            Some(points) => {
-                let points = der::single(points, der::SEQUENCE).unwrap_or_default();
-                Reader::new(points)
-                    .elements()
-                    .any(|point| self.is_at(point.content).unwrap_or(false))
-            }
-            None => false,
-        }
+    /// A certificate without distribution points is covered by lists without one.
+    pub(super) fn covers(&self, is_ca: bool, points: &DistributionPoints<'_>) -> bool {
+        let Scope { only_users, only_authorities, names } = &self.scope;
+        let is_excluded = if is_ca { *only_users } else { *only_authorities };
+        !is_excluded && (names.is_empty() || names.iter().any(|name| points.has(name)))
     }
 
-    /// Whether this is a list of a DistributionPoint. RFC 5280 4.2.1.13
-    fn is_at(&self, point: &[u8]) -> Result<bool, Malformed> {
-        let mut fields = Reader::new(point);
-        let name = fields.optional(der::context_constructed(0))?;
-        // With reasons or a cRLIssuer, the point is one of lists that are not supported.
-        fields.finish()?;
-        let names = name.map(full_names).transpose()?.unwrap_or_default();
-        Ok(names.iter().any(|name| self.scope.names.contains(name)))
+    /// The number of names with which [`Self::covers`] compares distribution points.
+    pub(super) fn point_count(&self) -> usize {
+        self.scope.names.len()
     }
+}
+
+/// The names of a certificate's distribution points, each a whole GeneralName, sorted.
+#[derive(Default)]
+pub(super) struct DistributionPoints<'a>(Vec<&'a [u8]>);
+
+impl<'a> DistributionPoints<'a> {
+    /// Reads a cRLDistributionPoints extension. RFC 5280 4.2.1.13
+    pub(super) fn read(extension: &'a [u8]) -> Self {
+        let mut all = Vec::new();
+        let points = der::single(extension, der::SEQUENCE).unwrap_or_default();
+        for point in Reader::new(points).elements() {
+            // A point of another form has no list that is supported.
+            let _ = add_names(point.content, &mut all);
+        }
+        all.sort_unstable();
+        Self(all)
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        self.0.binary_search(&name).is_ok()
+    }
+}
+
+/// Adds the names of a DistributionPoint. RFC 5280 4.2.1.13
+fn add_names<'a>(point: &'a [u8], all: &mut Vec<&'a [u8]>) -> Result<(), Malformed> {
+    let mut fields = Reader::new(point);
+    let name = fields.optional(der::context_constructed(0))?;
+    // With reasons or a cRLIssuer, the point is one of lists that are not supported.
+    fields.finish()?;
+    if let Some(name) = name {
+        all.append(&mut full_names(name)?);
+    }
+    Ok(())
 }
 
 /// Reads one revoked certificate, and returns its serial number. RFC 5280 5.1.2.6
@@ -140,9 +161,9 @@ fn read_entry(entry: &[u8]) -> Result<&[u8], Malformed> {
     Ok(serial_number)
 }
 
-/// RFC 5280 5.2
-fn read_extensions(extensions: &[u8]) -> Result<Scope, Malformed> {
-    let mut scope = None;
+/// Reads the scope of a list, and the identifier of its issuer's key. RFC 5280 5.2
+fn read_extensions(extensions: &[u8]) -> Result<(Scope, Option<&[u8]>), Malformed> {
+    let (mut scope, mut key_identifier) = (None, None);
     let mut extensions = Reader::new(extensions);
     while !extensions.is_empty() {
         let (oid, critical, value) = extension(&mut extensions)?;
@@ -150,19 +171,20 @@ fn read_extensions(extensions: &[u8]) -> Result<Scope, Malformed> {
             DELTA_INDICATOR => return Err(Malformed),
             DISTRIBUTION_POINT if scope.is_some() => return Err(Malformed),
             DISTRIBUTION_POINT => scope = Some(read_scope(der::single(value, der::SEQUENCE)?)?),
-            AUTHORITY_KEY_IDENTIFIER | NUMBER => {}
+            AUTHORITY_KEY_IDENTIFIER => key_identifier = authority_key(value),
+            NUMBER => {}
             _ if critical => return Err(Malformed),
             _ => {}
         }
     }
-    Ok(scope.unwrap_or_default())
+    Ok((scope.unwrap_or_default(), key_identifier))
 }
 
 /// Reads an IssuingDistributionPoint. RFC 5280 5.2.5
 fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
     let mut fields = Reader::new(fields);
     let names = match fields.optional(der::context_constructed(0))? {
-        Some(name) => full_names(name)?,
+        Some(name) => full_names(name)?.into_iter().map(Into::into).collect(),
         None => Vec::new(),
     };
     let flag = |value: Option<&[u8]>| value.map_or(Ok(false), boolean);
@@ -179,11 +201,11 @@ fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
 }
 
 /// The names in a DistributionPointName; a name relative to the issuer is not supported.
-fn full_names(name: &[u8]) -> Result<Vec<Box<[u8]>>, Malformed> {
+fn full_names(name: &[u8]) -> Result<Vec<&[u8]>, Malformed> {
     let mut names = Reader::new(der::single(name, der::context_constructed(0))?);
     let mut found = Vec::new();
     while !names.is_empty() {
-        found.push(names.element()?.whole.into());
+        found.push(names.element()?.whole);
     }
     if found.is_empty() { Err(Malformed) } else { Ok(found) }
 }
@@ -260,13 +282,15 @@ mod tests {
     fn unsupported_lists_are_refused() {
         let scope = |fields: &[u8]| {
             let value = wrap(0x30, fields);
-            read_extensions(&extension_of(DISTRIBUTION_POINT, true, &value))
+            let extension = extension_of(DISTRIBUTION_POINT, true, &value);
+            read_extensions(&extension).map(|(scope, _)| scope)
         };
         let name = wrap(0xa0, &wrap(0xa0, &wrap(0x86, b"http://a.example")));
-        assert!(scope(&[]).unwrap().names.is_empty());
-        assert_eq!(scope(&name).unwrap().names.len(), 1);
-        assert!(scope(&wrap(0x81, &[0xff])).unwrap().only_users);
-        assert!(scope(&wrap(0x82, &[0xff])).unwrap().only_authorities);
+        let of = |fields: &[u8]| scope(fields).unwrap();
+        assert!(of(&[]).names.is_empty());
+        assert_eq!(of(&name).names.len(), 1);
+        assert!(of(&wrap(0x81, &[0xff])).only_users);
+        assert!(of(&wrap(0x82, &[0xff])).only_authorities);
         for unsupported in [
             wrap(0xa0, &wrap(0xa1, &[])),
             wrap(0xa0, &wrap(0xa0, &[])),

@@ -1,19 +1,29 @@
 //! Certificate revocation lists and their policy.
 //!
 //! Revocation checks are off unless a list is given. Lists are parsed once, when the verifier is
-//! built; their signatures and dates are checked at each use. RFC 5280 6.3
+//! built; their signatures and dates are checked in each verification. RFC 5280 6.3
+//!
+//! An authority decides how many distribution points its certificates have, and an application may
+//! load its lists. So the work is paid from the [`Budget`] of the verification: a list costs one
+//! unit for each certificate of its issuer, and four for each of its distribution points. The
+//! signature of a list is checked once for each key, and all keys except the first pay for the
+//! list's bytes.
 
 mod list;
+mod signatures;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use pki_types::{CertificateRevocationListDer, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm, KeyKind};
+use tercel_crypto::{Hash, HashAlgorithm};
 
-use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::PathCertificate;
+use crate::algorithms::CertificateAlgorithm;
+use crate::budget::Budget;
+use crate::certificate::{KeyFit, PathCertificate};
 use crate::reason::RefusalReason;
-use list::List;
+use list::{DistributionPoints, List};
+pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 
 /// The policy for revocation lists. The default is the strictest policy: the whole chain below the
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
@@ -46,6 +56,8 @@ impl std::error::Error for UnreadableCrl {}
 #[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<List>,
+    /// The indices of the lists of each issuer (the content of the SEQUENCE of its name).
+    by_issuer: BTreeMap<Box<[u8]>, Vec<usize>>,
     /// The digest of each list.
     digests: Vec<Vec<u8>>,
     pub(crate) policy: RevocationPolicy,
@@ -61,12 +73,25 @@ impl fmt::Debug for Revocation {
     }
 }
 
+/// A list that decides on the status of a certificate. The order is the one in which lists are
+/// consulted.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Consulted {
+    /// Whether the list states the identifier of the key that the certificate states.
+    fit: KeyFit,
+    index: usize,
+    /// Whether the list has the certificate.
+    is_revoked: bool,
+}
+
 impl Revocation {
     pub(crate) fn add(
         &mut self,
         crl: &CertificateRevocationListDer<'_>,
     ) -> Result<(), UnreadableCrl> {
-        self.lists.push(List::read(crl).map_err(|_| UnreadableCrl)?);
+        let list = List::read(crl).map_err(|_| UnreadableCrl)?;
+        self.by_issuer.entry(list.issuer.clone()).or_default().push(self.lists.len());
+        self.lists.push(list);
         self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
         Ok(())
     }
@@ -84,78 +109,80 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list is enough. `pay` pays for the verification of one signature by a key of a kind.
-    pub(crate) fn check(
+    /// list is enough.
+    pub(crate) fn check<'a>(
         &self,
         certificate: &PathCertificate<'_>,
-        issuer: &Signer<'_>,
+        issuer: Signer<'a>,
         algorithms: &[&'static CertificateAlgorithm],
         now: UnixTime,
-        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
+        work: ListWork<'_, 'a>,
     ) -> Result<(), RefusalReason> {
-        let points = certificate.extensions.distribution_points;
-        let mut result = match self.policy.allow_unknown_status {
-            true => Ok(()),
-            false => Err(RefusalReason::UnknownRevocationStatus),
-        };
-        let mut is_covered = false;
-        for list in &self.lists {
-            if *list.issuer != *certificate.fields.issuer || !list.covers(certificate.is_ca, points)
-            {
+        let mut result = None;
+        for Consulted { index, is_revoked, .. } in self.consulted(certificate, work.budget)? {
+            if result == Some(Ok(())) && !is_revoked {
                 continue;
             }
-            let outcome = issuer.check_signature(list, algorithms, pay).and_then(|()| {
-                if list.has(certificate.fields.serial_number) {
-                    return Err(RefusalReason::Revoked);
-                }
-                // The list states what holds at a later time. RFC 5280 5.1.2.4
-                if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
-                    return Err(RefusalReason::InvalidCrl);
-                }
-                // RFC 5280 5.1.2.5
-                let next_update = list.next_update;
-                match next_update < now && !self.policy.allow_expired_lists {
-                    true => Err(RefusalReason::CrlExpired { next_update }),
-                    false => Ok(()),
-                }
-            });
-            if let Err(RefusalReason::Revoked | RefusalReason::PathLimits) = outcome {
-                return outcome;
+            let Some(list) = self.lists.get(index) else { continue };
+            let is_signed = work.signatures.check((index, list), issuer, algorithms, work.budget);
+            let outcome = match is_signed {
+                Ok(()) if is_revoked => return Err(RefusalReason::Revoked),
+                Ok(()) => self.check_dates(list, now),
+                Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
+                Err(reason) => Err(reason),
+            };
+            if result.is_none() || outcome.is_ok() {
+                result = Some(outcome);
             }
-            if !is_covered || outcome.is_ok() {
-                result = outcome;
-            }
-            is_covered = true;
         }
-        result
+        result.unwrap_or(match self.policy.allow_unknown_status {
+            true => Ok(()),
+            false => Err(RefusalReason::UnknownRevocationStatus),
+        })
     }
-}
 
-/// The issuer of a certificate, as the signer of its lists.
-pub(crate) struct Signer<'a> {
-    /// The content of the SEQUENCE of the key's AlgorithmIdentifier, and the bits of the key.
-    pub(crate) key: (&'a [u8], &'a [u8]),
-    /// Whether its key usage, if any, has cRLSign.
-    pub(crate) may_sign_lists: bool,
-}
-
-impl Signer<'_> {
-    /// RFC 5280 6.3.3 (f), (g)
-    fn check_signature(
+    /// The lists of the certificate's issuer that cover the certificate. Those come first that
+    /// state the identifier of its issuer's key, because several authorities may have one name.
+    /// RFC 5280 4.2.1.1, 5.2.1
+    fn consulted(
         &self,
-        list: &List,
-        algorithms: &[&'static CertificateAlgorithm],
-        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
-    ) -> Result<(), RefusalReason> {
-        let (key_algorithm, key) = self.key;
-        let algorithm = algorithms::find(algorithms, &list.signature_algorithm, key_algorithm);
-        let (true, Ok(algorithm)) = (self.may_sign_lists, algorithm) else {
+        certificate: &PathCertificate<'_>,
+        budget: &mut Budget,
+    ) -> Result<Vec<Consulted>, RefusalReason> {
+        let PathCertificate { fields, extensions, .. } = certificate;
+        let Some(indices) = self.by_issuer.get(fields.issuer) else { return Ok(Vec::new()) };
+        let points = extensions.distribution_points.unwrap_or_default();
+        budget.pay(points.len() / 4)?;
+        let points = DistributionPoints::read(points);
+        let stated = extensions.issuer_key_identifier();
+        let mut consulted = Vec::new();
+        for &index in indices {
+            let Some(list) = self.lists.get(index) else { continue };
+            budget.pay(list.point_count().saturating_mul(4).saturating_add(1))?;
+            if !list.covers(certificate.is_ca, &points) {
+                continue;
+            }
+            // The number is hashed.
+            budget.pay(fields.serial_number.len() / 16)?;
+            let fit = KeyFit::new(stated, list.key_identifier.as_deref());
+            let is_revoked = list.has(fields.serial_number);
+            consulted.push(Consulted { fit, index, is_revoked });
+        }
+        consulted.sort_unstable();
+        Ok(consulted)
+    }
+
+    fn check_dates(&self, list: &List, now: UnixTime) -> Result<(), RefusalReason> {
+        // The list states what holds at a later time. RFC 5280 5.1.2.4
+        if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
             return Err(RefusalReason::InvalidCrl);
-        };
-        pay(algorithm.key())?;
-        let key = algorithm.parse_key(key).map_err(|_| RefusalReason::InvalidCrl)?;
-        let verified = algorithm.verify_by(&key, &list.signed, &list.signature);
-        verified.map_err(|_| RefusalReason::InvalidCrl)
+        }
+        // RFC 5280 5.1.2.5
+        let next_update = list.next_update;
+        match next_update < now && !self.policy.allow_expired_lists {
+            true => Err(RefusalReason::CrlExpired { next_update }),
+            false => Ok(()),
+        }
     }
 }
 

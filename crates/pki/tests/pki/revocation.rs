@@ -40,7 +40,15 @@ fn list_of(
     this_year: i32,
     next_year: i32,
 ) -> CertificateRevocationListDer<'static> {
-    let params = CertificateRevocationListParams {
+    params_of(revoked, this_year, next_year).signed_by(issuer).unwrap().der().clone()
+}
+
+fn params_of(
+    revoked: &[u64],
+    this_year: i32,
+    next_year: i32,
+) -> CertificateRevocationListParams {
+    CertificateRevocationListParams {
         this_update: date_time_ymd(this_year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
         crl_number: SerialNumber::from(1),
@@ -55,8 +63,7 @@ fn list_of(
             })
             .collect(),
         key_identifier_method: KeyIdMethod::Sha256,
-    };
-    params.signed_by(issuer).unwrap().der().clone()
+    }
 }
 
 fn verified(
@@ -250,6 +257,37 @@ fn several_lists_of_one_issuer_are_consulted() {
     ] {
         assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), expected);
     }
+}
+
+/// Lists of many authorities with one name: the one that states the key identifier of the leaf's
+/// issuer is consulted first, and the work is limited. RFC 5280 4.2.1.1, 5.2.1
+#[test]
+fn of_many_lists_of_one_name_the_issuers_is_consulted_first() {
+    let (pki, _) = numbered();
+    let stranger = |_| {
+        let authority = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
+        list(&authority, &[1], 2030)
+    };
+    let mut lists: Vec<_> = (0..120).map(stranger).collect();
+    lists.push(list(&pki.intermediate, &[], 2030));
+    let mut leaf = service();
+    leaf.serial_number = Some(SerialNumber::from(LEAF));
+    let outcome = |leaf, lists: &[_]| verified(&pki, &pki.chain(leaf), lists, LEAF_ONLY);
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::PathLimits));
+    leaf.use_authority_key_identifier_extension = true;
+    assert_eq!(outcome(&leaf, &lists), Ok(Trust::Anchor));
+    // A list with another identifier is consulted as well if it has the certificate.
+    let mut other = list(&pki.intermediate, &[LEAF], 2030);
+    lists.push(other.clone());
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::Revoked));
+    other = {
+        let method = KeyIdMethod::PreSpecified(b"another".to_vec());
+        let params = params_of(&[LEAF], 2021, 2030);
+        let params = CertificateRevocationListParams { key_identifier_method: method, ..params };
+        params.signed_by(&pki.intermediate).unwrap().der().clone()
+    };
+    *lists.last_mut().unwrap() = other;
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::Revoked));
 }
 
 /// Another encoding of a serial number is none: the list would not have it. X.690 8.3.2

@@ -11,8 +11,8 @@ use tercel::pki_types::{CertificateDer, UnixTime};
 
 use crate::{Case, Counted};
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
-type Chain = Vec<CertificateDer<'static>>;
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Chain = Vec<CertificateDer<'static>>;
 
 /// Most instructions of a refusal. Without the limits, thirty certificates with one subject take
 /// more than fifty times as many.
@@ -82,6 +82,9 @@ pub(crate) fn cases() -> Vec<Case> {
         ("two hundred anchors of one name, P-256", of_crowd(key()), &crowd),
         ("two hundred anchors of one name, RSA", of_crowd(rsa), &crowd),
     ]);
+    let with_lists = crate::lists::cases();
+    let with_lists = with_lists.iter().map(|(name, chain, verifier)| (*name, chain.clone(), verifier));
+    let cases = cases.chain(with_lists);
     let case = |(name, chain, verifier): (&str, Chain, &std::sync::Arc<ChainVerifier>)| {
         let verifier = std::sync::Arc::clone(verifier);
         Case {
@@ -171,7 +174,7 @@ pub(crate) fn report(all: &[Counted], ordinary: u64) {
     }
 }
 
-fn key() -> KeyPair {
+pub(crate) fn key() -> KeyPair {
     KeyPair::generate().unwrap()
 }
 
@@ -179,7 +182,7 @@ fn key_of(algorithm: &'static SignatureAlgorithm) -> KeyPair {
     KeyPair::generate_for(algorithm).unwrap()
 }
 
-fn authority(name: &str) -> CertificateParams {
+pub(crate) fn authority(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
