@@ -28,13 +28,21 @@ pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 /// The policy for revocation lists. The default is the strictest policy: the whole chain below the
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
 ///
+/// A list covers the certificates of its issuer that are within its scope: of its distribution
+/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). A list that does not
+/// cover a certificate never shows that the certificate is not revoked. If such a list, with a
+/// valid signature of the certificate's issuer, has the certificate's number, which the issuer has
+/// given once (RFC 5280 4.1.2.2), and no valid list covers the certificate, then the certificate is
+/// refused as revoked under each policy. OpenSSL refuses it as well ("different CRL scope").
+///
 /// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
 /// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RevocationPolicy {
     /// Check only the leaf, not the intermediates.
     pub end_entity_only: bool,
-    /// Accept a certificate that no list covers.
+    /// Accept a certificate that no list covers, unless its issuer has revoked it on a list for
+    /// others. RFC 5280 6.3.3 calls the status UNDETERMINED.
     pub allow_unknown_status: bool,
     /// Accept a list after its nextUpdate.
     pub allow_expired_lists: bool,
@@ -73,10 +81,12 @@ impl fmt::Debug for Revocation {
     }
 }
 
-/// A list that decides on the status of a certificate. The order is the one in which lists are
+/// A list that may decide on the status of a certificate. The order is the one in which lists are
 /// consulted.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Consulted {
+    /// Whether the list does not cover the certificate, but has its number.
+    is_for_others: bool,
     /// Whether the list states the identifier of the key that the certificate states.
     fit: KeyFit,
     index: usize,
@@ -109,7 +119,8 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list is enough.
+    /// list that covers the certificate is enough, and without one, a list for others may show that
+    /// the certificate is revoked.
     pub(crate) fn check<'a>(
         &self,
         certificate: &PathCertificate<'_>,
@@ -119,8 +130,9 @@ impl Revocation {
         work: ListWork<'_, 'a>,
     ) -> Result<(), RefusalReason> {
         let mut result = None;
-        for Consulted { index, is_revoked, .. } in self.consulted(certificate, work.budget)? {
-            if result == Some(Ok(())) && !is_revoked {
+        for consulted in self.consulted(certificate, work.budget)? {
+            let Consulted { is_for_others, index, is_revoked, .. } = consulted;
+            if result == Some(Ok(())) && (is_for_others || !is_revoked) {
                 continue;
             }
             let Some(list) = self.lists.get(index) else { continue };
@@ -131,7 +143,7 @@ impl Revocation {
                 Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
                 Err(reason) => Err(reason),
             };
-            if result.is_none() || outcome.is_ok() {
+            if !is_for_others && (result.is_none() || outcome.is_ok()) {
                 result = Some(outcome);
             }
         }
@@ -141,9 +153,9 @@ impl Revocation {
         })
     }
 
-    /// The lists of the certificate's issuer that cover the certificate. Those come first that
-    /// state the identifier of its issuer's key, because several authorities may have one name.
-    /// RFC 5280 4.2.1.1, 5.2.1
+    /// The lists of the certificate's issuer that cover the certificate, or have its number. Of
+    /// each, those come first that state the identifier of its issuer's key, because several
+    /// authorities may have one name. RFC 5280 4.2.1.1, 5.2.1
     fn consulted(
         &self,
         certificate: &PathCertificate<'_>,
@@ -159,14 +171,14 @@ impl Revocation {
         for &index in indices {
             let Some(list) = self.lists.get(index) else { continue };
             budget.pay(list.point_count().saturating_mul(4).saturating_add(1))?;
-            if !list.covers(certificate.is_ca, &points) {
-                continue;
-            }
             // The number is hashed.
             budget.pay(fields.serial_number.len() / 16)?;
-            let fit = KeyFit::new(stated, list.key_identifier.as_deref());
             let is_revoked = list.has(fields.serial_number);
-            consulted.push(Consulted { fit, index, is_revoked });
+            let is_for_others = !list.covers(certificate.is_ca, &points);
+            if is_revoked || !is_for_others {
+                let fit = KeyFit::new(stated, list.key_identifier.as_deref());
+                consulted.push(Consulted { is_for_others, fit, index, is_revoked });
+            }
         }
         consulted.sort_unstable();
         Ok(consulted)
