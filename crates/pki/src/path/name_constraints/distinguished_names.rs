@@ -3,7 +3,7 @@
 use super::Incomparable;
 use crate::certificate::string;
 use crate::der::{self, Element, Malformed, Reader};
-use crate::path::budget::Budget;
+use crate::budget::Budget;
 use crate::reason::RefusalReason;
 
 /// An attribute of a distinguished name.
