@@ -57,8 +57,8 @@ pub enum Pkcs12Error {
     Unsupported,
     /// The password has a character beyond U+FFFF, which AWS-LC does not encode.
     UnsupportedCharacter,
-    /// The file asks for this many iterations of a hash, for its MAC and its encryptions together.
-    /// At most ten million are computed, because the file is not yet known to be genuine.
+    /// The file asks for this many iterations of a hash: more than ten million for its MAC or for
+    /// one of its encryptions, or more than a hundred million for all together.
     TooManyIterations(u64),
     /// The private key cannot be used.
     Key(CryptoError),
@@ -78,7 +78,10 @@ impl fmt::Display for Pkcs12Error {
                 "the password has a character beyond U+FFFF, which is not supported"
             }
             Self::TooManyIterations(count) => {
-                return write!(f, "the file asks for {count} iterations, more than 10,000,000");
+                return write!(
+                    f,
+                    "the file asks for {count} iterations of a hash, which are too many"
+                );
             }
             Self::Key(error) => return write!(f, "the private key cannot be used: {error}"),
             Self::Internal => return CryptoError::Internal.fmt(f),

@@ -25,8 +25,9 @@ impl Pkcs12 {
     /// encryption may be PBES2, also as GnuTLS and NSS write it, or 3DES, RC2-40 and RC4 of older
     /// files. RFC 7292 4, RFC 8018 6.2
     ///
-    /// The iterations that the file asks for, together, are limited to ten million, which take some
-    /// seconds ([`Pkcs12Error::TooManyIterations`]).
+    /// The iterations that the file asks for are limited ([`Pkcs12Error::TooManyIterations`]): for
+    /// its MAC and for each encryption to ten million, which take some seconds, and together to a
+    /// hundred million. For a key in encrypted contents, AWS-LC's limit is a hundred million.
     ///
     /// # Errors
     ///

@@ -145,7 +145,8 @@ impl Roots {
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = PartsHash::new();
         let mut add = |part: &[u8]| hash.add(part);
-        // A key identifier is not part of the digest: it decides only which anchor is tried first.
+        // A key identifier of its own is not part of the digest: it decides only which anchor is
+        // tried first, and a verifier without a budget for all refuses.
         for (anchor, Statements { limits, .. }) in self.anchors.iter().zip(&self.statements) {
             let constraints = anchor.name_constraints.as_deref().unwrap_or_default();
             for part in [&*anchor.subject, &*anchor.subject_public_key_info, constraints] {

@@ -2,7 +2,8 @@
 //!
 //! A file states how often a hash is applied to its password: for its MAC (RFC 7292 4), and for
 //! each of its encryptions (RFC 7292 C, RFC 8018 A.2, A.3). AWS-LC computes up to a hundred million
-//! of each, which takes minutes; here their sum has a lower limit, before anything is computed.
+//! of each, which takes minutes; here each has a lower limit, and their sum has that one, before
+//! anything is computed.
 //!
 //! The numbers inside of encrypted contents are not known before these are decrypted. AWS-LC's
 //! limit holds for them: one key in an encrypted content, whose own encryption is inside of the
@@ -12,29 +13,37 @@ use super::ber::{CONTEXT_0, Content, Element, INTEGER, OBJECT_IDENTIFIER};
 use super::prf_parameters::DATA;
 use crate::error::Pkcs12Error;
 
-/// The maximum sum of the iterations that a file asks for. Programs use 1 to 600,000 for each of
-/// three. Ten million take some seconds.
+/// The maximum of one number of iterations. Programs use 1 to 600,000. Ten million take some seconds,
+/// and a file whose MAC is wrong costs those of its MAC only.
 pub(super) const MAX_ITERATIONS: u32 = 10_000_000;
+/// The maximum sum. GnuTLS encrypts each certificate of a file apart, and AWS-LC the file as a whole
+/// by two numbers.
+const MAX_SUM: u64 = 100_000_000;
 
 /// Refuses a file that asks for too many iterations, or whose elements cannot be read.
 pub(super) fn check(file: &[u8]) -> Result<(), Pkcs12Error> {
     let elements = Element::read_all(file).ok_or(Pkcs12Error::Malformed)?;
     match total(&elements, MAX_NESTED)? {
-        total if total > u64::from(MAX_ITERATIONS) => Err(Pkcs12Error::TooManyIterations(total)),
+        total if total > MAX_SUM => Err(Pkcs12Error::TooManyIterations(total)),
         _ => Ok(()),
     }
 }
 
 /// The sum of the iterations in elements, and in the contents of the type data among them.
 ///
-/// In each structure that has such a number, it follows the salt: an INTEGER after an OCTET STRING.
-/// No other structure of a file has these in this order.
+/// In each structure that has such a number, it follows the salt: an INTEGER after an OCTET STRING,
+/// which is the first element or, in MacData, the second. The parameters of a curve have these two
+/// behind other elements. RFC 3279 2.3.5
 fn total(elements: &[Element<'_>], nested: usize) -> Result<u64, Pkcs12Error> {
     let mut total = 0_u64;
-    for pair in elements.windows(2) {
+    for (place, pair) in elements.windows(2).enumerate() {
         let [first, second] = pair else { continue };
-        let count = second.bytes(INTEGER).filter(|_| first.octets().is_some());
-        total = total.saturating_add(count.map_or(0, number));
+        let is_count = place <= 1 && first.octets().is_some();
+        let count = second.bytes(INTEGER).filter(|_| is_count).map_or(0, number);
+        if count > u64::from(MAX_ITERATIONS) {
+            return Err(Pkcs12Error::TooManyIterations(count));
+        }
+        total = total.saturating_add(count);
         if let (Some(content), Some(nested)) = (data(first, second), nested.checked_sub(1)) {
             // AWS-LC may read what is not read here.
             let content = Element::read_all(&content).ok_or(Pkcs12Error::Malformed)?;
@@ -85,7 +94,7 @@ mod tests {
     ) {
         for index in 1..elements.len() {
             let [first, second] = &mut elements[index - 1..=index] else { unreachable!() };
-            if first.octets().is_some() && second.bytes(INTEGER).is_some() {
+            if index <= 2 && first.octets().is_some() && second.bytes(INTEGER).is_some() {
                 if let Some(count) = count(*position) {
                     *second = Element::primitive(INTEGER, count);
                 }
@@ -128,14 +137,10 @@ mod tests {
                     let of = |position| (position == place).then(|| bytes.clone());
                     changed(file, &of).0
                 };
-                for count in [100_000_000, 4_000_000_000, u64::MAX] {
-                    // The numbers of the others are small.
+                for count in [10_000_001, 4_000_000_000, u64::MAX] {
                     let refused = Pkcs12::open(&with(count), "secret").unwrap_err();
-                    let Pkcs12Error::TooManyIterations(total) = refused else {
-                        panic!("{refused:?}");
-                    };
-                    assert!((count..=count.saturating_add(3_000_000)).contains(&total));
-                    assert!(refused.to_string().contains(&total.to_string()), "{refused}");
+                    assert_eq!(refused, Pkcs12Error::TooManyIterations(count));
+                    assert!(refused.to_string().contains(&count.to_string()), "{refused}");
                 }
             }
         }
@@ -143,17 +148,28 @@ mod tests {
 
     #[test]
     fn the_sum_is_limited() {
-        let of = |counts: [u32; 2]| {
-            let [first, second] = counts.map(|count| {
+        let of = |counts: &[u32]| {
+            let fields = counts.iter().flat_map(|count| {
                 let fields = [&[4, 1, 7, 2, 4][..], &count.to_be_bytes()].concat();
                 [&[0x30, 9][..], &fields].concat()
             });
-            check(&[&[0x30, 22][..], &first, &second].concat())
+            check(&fields.collect::<Vec<_>>())
         };
-        assert_eq!(of([MAX_ITERATIONS - 1, 1]), Ok(()));
-        let refused = Err(Pkcs12Error::TooManyIterations(10_000_001));
-        assert_eq!(of([MAX_ITERATIONS, 1]), refused);
-        assert_eq!(of([1, MAX_ITERATIONS]), refused);
+        assert_eq!(of(&[MAX_ITERATIONS; 10]), Ok(()));
+        let refused = Err(Pkcs12Error::TooManyIterations(100_000_001));
+        assert_eq!(of(&[&[1][..], &[MAX_ITERATIONS; 10]].concat()), refused);
+        assert_eq!(of(&[&[MAX_ITERATIONS; 10][..], &[1]].concat()), refused);
+        // A file of GnuTLS with a hundred certificates
+        assert_eq!(of(&[600_000; 102]), Ok(()));
+    }
+
+    /// RFC 3279 2.3.5
+    #[test]
+    fn parameters_of_a_curve_are_no_iterations() {
+        // ECParameters: version, field, curve, base, order
+        let order = [&[2, 9][..], &[0x7f; 9]].concat();
+        let fields = [&[2, 1, 1, 0x30, 0, 0x30, 0, 4, 1, 4][..], &order].concat();
+        assert_eq!(check(&[&[0x30, 21][..], &fields].concat()), Ok(()));
     }
 
     /// AWS-LC reads the first element of a content, and joins the parts of a string.

@@ -2,8 +2,8 @@
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer,
-    CrlDistributionPoint, CrlIssuingDistributionPoint, DnType, IsCa, Issuer as Signing, KeyIdMethod,
-    KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+    CrlDistributionPoint, CrlIssuingDistributionPoint, DnType, IsCa, Issuer as Signing,
+    KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 
 use super::*;

@@ -35,7 +35,7 @@ pub(super) struct List {
 struct Scope {
     only_users: bool,
     only_authorities: bool,
-    /// The names of its distribution point, each a whole GeneralName; empty if it has none.
+    /// The names of its distribution point, each a whole GeneralName, sorted; empty if it has none.
     names: Vec<Box<[u8]>>,
 }
 
@@ -99,12 +99,19 @@ impl List {
     pub(super) fn covers(&self, is_ca: bool, points: &DistributionPoints<'_>) -> bool {
         let Scope { only_users, only_authorities, names } = &self.scope;
         let is_excluded = if is_ca { *only_users } else { *only_authorities };
-        !is_excluded && (names.is_empty() || names.iter().any(|name| points.has(name)))
+        let is_at = || match names.len() <= points.0.len() {
+            true => names.iter().any(|name| points.0.binary_search(&&**name).is_ok()),
+            false => points
+                .0
+                .iter()
+                .any(|point| names.binary_search_by(|one| (**one).cmp(point)).is_ok()),
+        };
+        !is_excluded && (names.is_empty() || is_at())
     }
 
-    /// The number of names with which [`Self::covers`] compares distribution points.
-    pub(super) fn point_count(&self) -> usize {
-        self.scope.names.len()
+    /// The number of names that [`Self::covers`] looks for among others.
+    pub(super) fn comparisons(&self, points: &DistributionPoints<'_>) -> usize {
+        self.scope.names.len().min(points.0.len())
     }
 }
 
@@ -123,10 +130,6 @@ impl<'a> DistributionPoints<'a> {
         }
         all.sort_unstable();
         Self(all)
-    }
-
-    fn has(&self, name: &[u8]) -> bool {
-        self.0.binary_search(&name).is_ok()
     }
 }
 
@@ -183,10 +186,11 @@ fn read_extensions(extensions: &[u8]) -> Result<(Scope, Option<&[u8]>), Malforme
 /// Reads an IssuingDistributionPoint. RFC 5280 5.2.5
 fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
     let mut fields = Reader::new(fields);
-    let names = match fields.optional(der::context_constructed(0))? {
+    let mut names: Vec<Box<[u8]>> = match fields.optional(der::context_constructed(0))? {
         Some(name) => full_names(name)?.into_iter().map(Into::into).collect(),
         None => Vec::new(),
     };
+    names.sort_unstable();
     let flag = |value: Option<&[u8]>| value.map_or(Ok(false), boolean);
     let only_users = flag(fields.optional(der::context(1))?)?;
     let only_authorities = flag(fields.optional(der::context(2))?)?;
@@ -306,6 +310,45 @@ mod tests {
         assert!(read_extensions(&extension_of(DELTA_INDICATOR, false, &[2, 1, 1])).is_err());
         assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], true, &[])).is_err());
         assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], false, &[])).is_ok());
+    }
+
+    /// RFC 5280 5.2.5, 6.3.3 (b) (2)
+    #[test]
+    fn names_of_a_list_and_of_a_certificate_are_compared_from_the_shorter_side() {
+        let (algorithm, date) = (wrap(6, &[42]), wrap(0x17, b"200101000000Z"));
+        let name = |number: u8| wrap(0x86, &[number]);
+        let scoped = |names: &[u8]| {
+            let names: Vec<u8> = names.iter().flat_map(|number| name(*number)).collect();
+            let scope = wrap(0x30, &wrap(0xa0, &wrap(0xa0, &names)));
+            let extensions = wrap(0x30, &extension_of(DISTRIBUTION_POINT, true, &scope));
+            let parts = [
+                wrap(2, VERSION_2),
+                wrap(0x30, &algorithm),
+                wrap(0x30, b"issuer"),
+                date.clone(),
+                date.clone(),
+                wrap(0xa0, &extensions),
+            ];
+            list(&parts, &algorithm).unwrap()
+        };
+        let points = |names: &[u8]| {
+            let point = |number: &u8| wrap(0x30, &wrap(0xa0, &wrap(0xa0, &name(*number))));
+            wrap(0x30, &names.iter().flat_map(point).collect::<Vec<u8>>())
+        };
+        for (of_list, of_certificate, covers, comparisons) in [
+            (&[9, 3, 7, 1, 5][..], &[][..], false, 0),
+            (&[9, 3, 7, 1, 5], &[2], false, 1),
+            (&[9, 3, 7, 1, 5], &[1], true, 1),
+            (&[9, 3, 7, 1, 5], &[8, 9], true, 2),
+            (&[5], &[9, 3, 7, 1, 5], true, 1),
+            (&[4], &[9, 3, 7, 1, 5], false, 1),
+            (&[4, 1], &[1, 4], true, 2),
+        ] {
+            let (list, points) = (scoped(of_list), points(of_certificate));
+            let points = DistributionPoints::read(&points);
+            assert_eq!(list.covers(false, &points), covers, "{of_list:?} {of_certificate:?}");
+            assert_eq!(list.comparisons(&points), comparisons);
+        }
     }
 
     /// RFC 5280 5.3, 5.3.3

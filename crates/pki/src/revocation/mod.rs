@@ -5,7 +5,8 @@
 //!
 //! An authority decides how many distribution points its certificates have, and an application may
 //! load its lists. So the work is paid from the [`Budget`] of the verification: a list costs one
-//! unit for each certificate of its issuer, and four for each of its distribution points. The
+//! unit for each certificate of its issuer, and four for each of its distribution points or of the
+//! certificate's, whichever are fewer: no list alone exhausts the budget, whoever wrote it. The
 //! signature of a list is checked once for each key, and all keys except the first pay for the
 //! list's bytes.
 
@@ -33,7 +34,7 @@ pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 /// cover a certificate never shows that the certificate is not revoked. If such a list, with a
 /// valid signature of the certificate's issuer, has the certificate's number, which the issuer has
 /// given once (RFC 5280 4.1.2.2), and no valid list covers the certificate, then the certificate is
-/// refused as revoked under each policy. OpenSSL refuses it as well ("different CRL scope").
+/// refused as revoked under each policy that looks it up. OpenSSL refuses it as well ("different CRL scope").
 ///
 /// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
 /// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
@@ -170,7 +171,7 @@ impl Revocation {
         let mut consulted = Vec::new();
         for &index in indices {
             let Some(list) = self.lists.get(index) else { continue };
-            budget.pay(list.point_count().saturating_mul(4).saturating_add(1))?;
+            budget.pay(list.comparisons(&points).saturating_mul(4).saturating_add(1))?;
             // The number is hashed.
             budget.pay(fields.serial_number.len() / 16)?;
             let is_revoked = list.has(fields.serial_number);

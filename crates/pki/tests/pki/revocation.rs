@@ -44,11 +44,7 @@ fn list_of(
     params_of(revoked, this_year, next_year).signed_by(issuer).unwrap().der().clone()
 }
 
-fn params_of(
-    revoked: &[u64],
-    this_year: i32,
-    next_year: i32,
-) -> CertificateRevocationListParams {
+fn params_of(revoked: &[u64], this_year: i32, next_year: i32) -> CertificateRevocationListParams {
     CertificateRevocationListParams {
         this_update: date_time_ymd(this_year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
