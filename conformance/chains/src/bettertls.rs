@@ -31,6 +31,7 @@ pub(crate) fn run(file: &Path) -> Result<bool> {
                 roots: vec![root.clone()],
                 chain: certificates.iter().map(certificate).collect::<Result<_>>()?,
                 crls: Vec::new(),
+                leaf_lists_only: false,
                 name: case["hostname"].as_str().map(ToOwned::to_owned),
                 usage: Usage::Server,
                 time,

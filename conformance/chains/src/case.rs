@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pki_types::{CertificateDer, CertificateRevocationListDer, UnixTime};
-use tercel_pki::{ChainVerifier, RefusalReason, Roots, ServerName, Usage};
+use tercel_pki::{ChainVerifier, RefusalReason, RevocationPolicy, Roots, ServerName, Usage};
 
 use crate::differences::Differences;
 
@@ -18,6 +18,8 @@ pub(crate) struct Case {
     /// Leaf first.
     pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) crls: Vec<CertificateRevocationListDer<'static>>,
+    /// Whether only the leaf is looked up in the lists.
+    pub(crate) leaf_lists_only: bool,
     pub(crate) name: Option<String>,
     pub(crate) usage: Usage,
     /// Seconds since 1970.
@@ -43,7 +45,9 @@ pub(crate) fn verify(case: &Case) -> Verdict {
             unusable = Some(format!("anchor: {error}"));
         }
     }
-    let mut builder = ChainVerifier::builder(Arc::new(roots));
+    let policy =
+        RevocationPolicy { end_entity_only: case.leaf_lists_only, ..RevocationPolicy::default() };
+    let mut builder = ChainVerifier::builder(Arc::new(roots)).revocation_policy(policy);
     for crl in &case.crls {
         match builder.crl(crl) {
             Ok(with) => builder = with,

@@ -52,6 +52,7 @@ fn read(case: &Value) -> Result<Case> {
         roots: certificates(&case["trusted_certs"])?,
         chain,
         crls: crls.collect::<Result<_>>()?,
+        leaf_lists_only: false,
         name: case["expected_peer_name"]["value"].as_str().map(ToOwned::to_owned),
         usage: if is_client { Usage::Client } else { Usage::Server },
         time,

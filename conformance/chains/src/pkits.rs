@@ -91,6 +91,7 @@ pub(crate) fn run(folder: &Path) -> Result<bool> {
             roots: vec![anchor.clone()],
             chain: std::iter::once(leaf).chain(authorities.iter().cloned()).collect(),
             crls: if with_lists { crls.clone() } else { Vec::new() },
+            leaf_lists_only: false,
             name: None,
             usage: Usage::Client,
             time: TIME,

@@ -57,6 +57,9 @@ pub enum Pkcs12Error {
     Unsupported,
     /// The password has a character beyond U+FFFF, which AWS-LC does not encode.
     UnsupportedCharacter,
+    /// The file asks for this many iterations of a hash: more than ten million for its MAC or for
+    /// one of its encryptions, or more than a hundred million for all together.
+    TooManyIterations(u64),
     /// The private key cannot be used.
     Key(CryptoError),
     /// AWS-LC failed for an internal reason, such as a lack of memory.
@@ -73,6 +76,12 @@ impl fmt::Display for Pkcs12Error {
             Self::Unsupported => "the file uses an algorithm that is not supported",
             Self::UnsupportedCharacter => {
                 "the password has a character beyond U+FFFF, which is not supported"
+            }
+            Self::TooManyIterations(count) => {
+                return write!(
+                    f,
+                    "the file asks for {count} iterations of a hash, which are too many"
+                );
             }
             Self::Key(error) => return write!(f, "the private key cannot be used: {error}"),
             Self::Internal => return CryptoError::Internal.fmt(f),

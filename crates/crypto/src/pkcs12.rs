@@ -1,6 +1,7 @@
 //! PKCS#12 files: a private key and certificates, protected by a password. RFC 7292
 
 mod ber;
+mod iterations;
 mod prf_parameters;
 
 use core::fmt;
@@ -24,10 +25,15 @@ impl Pkcs12 {
     /// encryption may be PBES2, also as GnuTLS and NSS write it, or 3DES, RC2-40 and RC4 of older
     /// files. RFC 7292 4, RFC 8018 6.2
     ///
+    /// The iterations that the file asks for are limited ([`Pkcs12Error::TooManyIterations`]): for
+    /// its MAC and for each encryption to ten million, which take some seconds, and together to a
+    /// hundred million. For a key in encrypted contents, AWS-LC's limit is a hundred million.
+    ///
     /// # Errors
     ///
     /// The reason why the file cannot be opened.
     pub fn open(file: &[u8], password: &str) -> Result<Self, Pkcs12Error> {
+        iterations::check(file)?;
         let terminated = CString::new(password).map_err(|_| Pkcs12Error::WrongPassword)?;
         let contents = prf_parameters::complete(file, password)
             .and_then(|completed| pkcs12::open(completed.as_deref().unwrap_or(file), &terminated));

@@ -49,6 +49,7 @@
 
 mod algorithms;
 mod anchor;
+mod budget;
 mod certificate;
 mod chain_end;
 mod der;

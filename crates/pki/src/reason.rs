@@ -115,8 +115,8 @@ pub enum RefusalReason {
     /// An authority of the chain requires a certificate policy (RFC 5280 6.1), and none is valid
     /// for the whole chain, or a policy is mapped in a prohibited way. Alert: `bad_certificate`.
     PolicyNotSatisfied,
-    /// The chain exceeds the limits on path building: it has too many possible paths. Alert:
-    /// `bad_certificate`.
+    /// The chain exceeds the limits on path building: it has too many possible paths, or too
+    /// many revocation lists. Alert: `bad_certificate`.
     PathLimits,
     /// A path has more than 32 intermediates. Alert: `bad_certificate`.
     PathTooDeep,
@@ -247,7 +247,7 @@ impl fmt::Display for RefusalReason {
             Self::PolicyNotSatisfied => {
                 "an authority requires a certificate policy that the chain does not have"
             }
-            Self::PathLimits => "the chain has too many possible paths",
+            Self::PathLimits => "the chain has too many possible paths or revocation lists",
             Self::PathTooDeep => "the chain has more than 32 intermediate certificates in a row",
             Self::Distrusted => "a key of the chain is explicitly distrusted",
             Self::MissingStaple => {

@@ -37,8 +37,8 @@ use crate::system_store::Found;
 #[derive(Clone, Default)]
 pub struct Roots {
     anchors: Vec<TrustAnchor<'static>>,
-    /// The restrictions of the anchor with the same index.
-    limits: Vec<AnchorLimits>,
+    /// What else the certificate of the anchor with the same index states.
+    statements: Vec<Statements>,
     /// The certificates of anchors. An anchor may have several, or none.
     certificates: Vec<CertificateDer<'static>>,
     /// Certificates that are not authorities', trusted only as themselves.
@@ -79,7 +79,7 @@ impl Roots {
     /// Adds a parsed anchor without restrictions other than its name constraints, unless the set
     /// has it already.
     pub fn add_trust_anchor(&mut self, anchor: TrustAnchor<'static>) {
-        self.add_anchor(anchor, AnchorLimits::default());
+        self.add_anchor(anchor, Statements::default());
     }
 
     fn add(&mut self, certificate: &CertificateDer<'_>, kind: Kind, source: Source) {
@@ -97,7 +97,7 @@ impl Roots {
             trusted.push(certificate.clone().into_owned());
         }
         match kind {
-            Kind::Anchor(anchor, limits) => self.add_anchor(anchor, limits),
+            Kind::Anchor(anchor, statements) => self.add_anchor(anchor, statements),
             Kind::Leaf(reason) => {
                 let summary = CertificateSummary::new(certificate);
                 let subject = summary.map(|summary| summary.subject).unwrap_or_default();
@@ -106,16 +106,17 @@ impl Roots {
         }
     }
 
-    fn add_anchor(&mut self, anchor: TrustAnchor<'static>, limits: AnchorLimits) {
+    fn add_anchor(&mut self, anchor: TrustAnchor<'static>, statements: Statements) {
         // Most anchors differ in the last bytes of their keys, so most comparisons end there.
         let end =
             |anchor: &TrustAnchor<'_>| anchor.subject_public_key_info.last_chunk::<8>().copied();
         let own = end(&anchor);
-        let mut known = self.anchors.iter().zip(&self.limits);
-        // The same authority may have certificates with different restrictions: each is an anchor.
-        if !known.any(|(known, of)| end(known) == own && *known == anchor && *of == limits) {
+        let mut known = self.anchors.iter().zip(&self.statements);
+        // The same authority may have certificates with different restrictions, or with different
+        // identifiers of its key: each is an anchor.
+        if !known.any(|(known, of)| end(known) == own && *known == anchor && *of == statements) {
             self.anchors.push(anchor);
-            self.limits.push(limits);
+            self.statements.push(statements);
         }
     }
 
@@ -144,7 +145,9 @@ impl Roots {
     pub fn fingerprint(&self) -> [u8; 32] {
         let mut hash = PartsHash::new();
         let mut add = |part: &[u8]| hash.add(part);
-        for (anchor, limits) in self.anchors.iter().zip(&self.limits) {
+        // A key identifier of its own is not part of the digest: it decides only which anchor is
+        // tried first, and a verifier without a budget for all refuses.
+        for (anchor, Statements { limits, .. }) in self.anchors.iter().zip(&self.statements) {
             let constraints = anchor.name_constraints.as_deref().unwrap_or_default();
             for part in [&*anchor.subject, &*anchor.subject_public_key_info, constraints] {
                 add(part);
@@ -183,7 +186,13 @@ impl Roots {
     /// The restrictions of the anchor with this index.
     pub(crate) fn limits(&self, index: usize) -> &AnchorLimits {
         // Each anchor has its restrictions.
-        self.limits.get(index).unwrap_or(&AnchorLimits::NOTHING)
+        self.statements.get(index).map_or(&AnchorLimits::NOTHING, |of| &of.limits)
+    }
+
+    /// The identifier of the key of the anchor with this index, if its certificate states one. It
+    /// decides which anchor is tried first.
+    pub(crate) fn key_identifier(&self, index: usize) -> Option<&[u8]> {
+        self.statements.get(index)?.key_identifier.as_deref()
     }
 }
 
@@ -194,9 +203,18 @@ impl fmt::Debug for Roots {
     }
 }
 
+/// What an anchor's certificate states, besides its name, its key and its name constraints. The
+/// default is for an anchor that was given without a certificate.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Statements {
+    limits: AnchorLimits,
+    /// The subjectKeyIdentifier. RFC 5280 4.2.1.2
+    key_identifier: Option<Box<[u8]>>,
+}
+
 /// What a certificate is as a trusted one.
 enum Kind {
-    Anchor(TrustAnchor<'static>, AnchorLimits),
+    Anchor(TrustAnchor<'static>, Statements),
     /// A certificate that is not an authority's.
     Leaf(NotAuthority),
 }
@@ -215,7 +233,11 @@ impl Kind {
         let fields = Certificate::parse(certificate).map_err(malformed)?;
         fields.check_form().map_err(RootsError::Certificate)?;
         Ok(match AnchorLimits::of(&fields).map_err(malformed)? {
-            Ok(limits) => Self::Anchor(anchor_of(&fields).map_err(malformed)?, limits),
+            Ok(limits) => {
+                let key_identifier = fields.key_identifier().map(Into::into);
+                let anchor = anchor_of(&fields).map_err(malformed)?;
+                Self::Anchor(anchor, Statements { limits, key_identifier })
+            }
             Err(reason) => Self::Leaf(reason),
         })
     }
@@ -239,7 +261,7 @@ impl Roots {
     #[must_use]
     pub fn webpki() -> Self {
         let anchors = webpki_roots::TLS_SERVER_ROOTS.to_vec();
-        Self { limits: vec![AnchorLimits::default(); anchors.len()], anchors, ..Self::default() }
+        Self { statements: vec![Statements::default(); anchors.len()], anchors, ..Self::default() }
     }
 }
 

@@ -6,7 +6,7 @@ use pki_types::CertificateDer;
 use rcgen::{KeyPair, PublicKeyData as _, SigningKey as _};
 
 /// An element of DER.
-fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     match u16::try_from(content.len()).expect("a short element").to_be_bytes() {
         [0, short @ 0..0x80] => bytes.push(short),
@@ -17,12 +17,12 @@ fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn sequence(parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     wrap(0x30, &parts.concat())
 }
 
 /// A distinguished name of one commonName, or of nothing if the text is empty.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     /// The tag of the string.
     pub(crate) string: u8,
@@ -34,13 +34,29 @@ impl Name {
         Self { string: UTF8_STRING, text: text.to_owned() }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// A name whose string has another type than UTF8String.
+    pub(crate) fn of_type(string: u8, text: &str) -> Self {
+        Self { string, text: text.to_owned() }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
         if self.text.is_empty() {
             return wrap(0x30, &[]);
         }
-        let value = wrap(self.string, self.text.as_bytes());
+        let value = match self.string {
+            BMP_STRING => self.text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            // As OpenSSL and Go, and everybody else, read it: ISO 8859-1.
+            TELETEX_STRING => self.text.chars().map(latin_1).collect(),
+            _ => self.text.clone().into_bytes(),
+        };
+        let value = wrap(self.string, &value);
         wrap(0x30, &wrap(0x31, &sequence(&[&wrap(6, &[0x55, 4, 3]), &value])))
     }
+}
+
+/// The character in ISO 8859-1.
+fn latin_1(character: char) -> u8 {
+    u8::try_from(u32::from(character)).expect("a character of ISO 8859-1")
 }
 
 /// A moment as written: a UTCTime, or a GeneralizedTime if the year has four digits.
@@ -59,7 +75,7 @@ impl Time {
         Self { text, is_generalized: true }
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         wrap(if self.is_generalized { 0x18 } else { 0x17 }, self.text.as_bytes())
     }
 }
@@ -132,6 +148,8 @@ pub(crate) enum Value {
     Policies,
     RequireExplicitPolicy(u8),
     InhibitAnyPolicy,
+    /// The URIs of the issuer's lists, each at a point of its own.
+    DistributionPoints(Vec<&'static str>),
     Unknown,
 }
 
@@ -143,6 +161,7 @@ impl Value {
             Self::Names(_) => &[0x55, 0x1d, 17],
             Self::BasicConstraints { .. } => &[0x55, 0x1d, 19],
             Self::NameConstraints { .. } => &[0x55, 0x1d, 30],
+            Self::DistributionPoints(_) => &[0x55, 0x1d, 31],
             Self::Policies => &[0x55, 0x1d, 32],
             Self::AuthorityKey(_) => &[0x55, 0x1d, 35],
             Self::RequireExplicitPolicy(_) => &[0x55, 0x1d, 36],
@@ -191,9 +210,18 @@ impl Value {
             Self::Policies => sequence(&[&sequence(&[&wrap(6, &[0x67, 0x81, 0x0c, 1, 2, 1])])]),
             Self::RequireExplicitPolicy(skipped) => sequence(&[&wrap(0x80, &[*skipped])]),
             Self::InhibitAnyPolicy => vec![2, 1, 0],
+            Self::DistributionPoints(uris) => {
+                let point = |uri: &&str| sequence(&[&point_name(uri)]);
+                wrap(0x30, &uris.iter().flat_map(point).collect::<Vec<_>>())
+            }
             Self::Unknown => vec![5, 0],
         }
     }
+}
+
+/// The distributionPoint of a URI, which certificates and lists contain. RFC 5280 4.2.1.13, 5.2.5
+pub(crate) fn point_name(uri: &str) -> Vec<u8> {
+    wrap(0xa0, &wrap(0xa0, &wrap(0x86, uri.as_bytes())))
 }
 
 #[derive(Clone)]
@@ -291,7 +319,7 @@ fn integer(number: i16) -> Vec<u8> {
 }
 
 /// ecdsa-with-SHA256 or ecdsa-with-SHA384. RFC 5758 3.2
-fn algorithm(signer: &KeyPair) -> Vec<u8> {
+pub(crate) fn algorithm(signer: &KeyPair) -> Vec<u8> {
     let last = if signer.algorithm() == &rcgen::PKCS_ECDSA_P384_SHA384 { 3 } else { 2 };
     sequence(&[&wrap(6, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, last])])
 }
@@ -335,3 +363,5 @@ const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc6
 
 pub(crate) const UTF8_STRING: u8 = 0x0c;
 pub(crate) const PRINTABLE_STRING: u8 = 0x13;
+pub(crate) const TELETEX_STRING: u8 = 0x14;
+pub(crate) const BMP_STRING: u8 = 0x1e;

@@ -13,7 +13,9 @@
 //!   of this path, or the error of Go's parser for the certificate, or [`OTHER_SPELLING`].
 //! - OpenSSL tries one path only. So the path that has the certificate of its error at the depth of
 //!   the error is enough: with a line `OpenSSL: at: LABEL | ERROR` for a fault of this certificate,
-//!   or `OpenSSL: path: RULE | ERROR` for a rule that this path violates.
+//!   `OpenSSL: below: LABEL | ERROR` for a fault of its issuer or of the issuer's lists, or
+//!   `OpenSSL: path: RULE | ERROR` for a rule that this path violates. The certificate may also be
+//!   [`ANCHOR`], or one above it.
 
 use std::fmt::Write as _;
 
@@ -30,6 +32,9 @@ pub(crate) const GO: &str = "Go";
 
 /// A certificate has its issuer's name in other bytes: in capitals, or with another type of string.
 const OTHER_SPELLING: &str = "a name in another spelling";
+
+/// The trust anchor of the path, as the certificate of an error.
+const ANCHOR: &str = "the anchor";
 
 /// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,14 +106,7 @@ impl Known<'_, '_> {
             let mut valid = self.paths.iter().filter(|path| path.is_valid());
             return valid.all(|path| self.causes(path).into_iter().any(&mut is_cause));
         };
-        let mut paths = self.paths.iter();
-        paths.any(|path| {
-            let at = path.all().nth(*depth).filter(|one| printed(one) == *subject);
-            at.is_some_and(|at| {
-                at.labels.iter().any(|label| is_cause(format!("at: {label}")))
-                    || path.violations.iter().any(|rule| is_cause(format!("path: {rule}")))
-            })
-        })
+        self.paths.iter().any(|path| causes_at(path, *depth, subject).into_iter().any(&mut is_cause))
     }
 
     /// The causes for which a judge may refuse a valid path.
@@ -144,6 +142,28 @@ impl Known<'_, '_> {
         }
         text
     }
+}
+
+/// The causes for which OpenSSL may refuse the certificate at this depth of a path.
+fn causes_at(path: &Path<'_>, depth: usize, subject: &str) -> Vec<String> {
+    let mut from = path.all().skip(depth);
+    let (at, issuer) = (from.next(), from.next());
+    let anchor = format!("at: {ANCHOR}");
+    let Some(at) = at else {
+        // OpenSSL looks for the issuers of an anchor, too.
+        return path.anchor.map(|_| anchor).into_iter().collect();
+    };
+    if printed(at) != subject {
+        return Vec::new();
+    }
+    let mut causes: Vec<_> = at.labels.iter().map(|label| format!("at: {label}")).collect();
+    let labels = issuer.into_iter().flat_map(|issuer| &issuer.labels);
+    causes.extend(labels.map(|label| format!("below: {label}")));
+    causes.extend(path.violations.iter().map(|rule| format!("path: {rule}")));
+    if path.anchor.is_some_and(|anchor| anchor.der == at.der) {
+        causes.push(anchor);
+    }
+    causes
 }
 
 /// The certificates of a path with the labels of their faults.

@@ -1,9 +1,11 @@
 //! The faults of single certificates. Each has a label, by which differences are explained.
 
 use super::certificate::{
-    Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN, KEY_ENCIPHERMENT, KeyForm, Name,
-    PRINTABLE_STRING, Purpose, Time, Value,
+    BMP_STRING, CRL_SIGN, Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN,
+    KEY_ENCIPHERMENT, KeyForm, Name, PRINTABLE_STRING, Purpose, TELETEX_STRING, Time, UTF8_STRING,
+    Value,
 };
+use super::lists::POINTS;
 use super::random::Random;
 
 /// The role of a certificate.
@@ -72,7 +74,20 @@ const COMMON: &[Fault] = &[
         it.set(false, Value::AuthorityKey("other".to_owned()));
     }),
     ("issuer in capitals", |it, _| it.issuer.text.make_ascii_uppercase()),
-    ("issuer as PrintableString", |it, _| it.issuer.string = PRINTABLE_STRING),
+    ("issuer as PrintableString", |it, _| {
+        if it.issuer.text.is_ascii() {
+            it.issuer.string = PRINTABLE_STRING;
+        }
+    }),
+    ("issuer as another string", |it, random| {
+        it.issuer.string = *random.pick(&[UTF8_STRING, BMP_STRING, TELETEX_STRING]);
+    }),
+    ("distribution point", |it, random| {
+        it.set(false, Value::DistributionPoints(vec![*random.pick(&POINTS)]));
+    }),
+    ("two distribution points", |it, _| {
+        it.set(false, Value::DistributionPoints(POINTS.to_vec()));
+    }),
     ("empty subject", |it, _| it.subject.text.clear()),
 ];
 
@@ -99,17 +114,19 @@ const AUTHORITY: &[Fault] = &[
     ("excluded address", |it, random| {
         constrain(it, List::Excluded, GeneralName::Address(random.pick::<&[u8]>(ADDRESSES)));
     }),
-    ("permitted directoryName", |it, _| {
-        constrain(it, List::Permitted, GeneralName::Directory(Name::new("Leaf")));
-    }),
-    ("excluded directoryName", |it, _| {
-        constrain(it, List::Excluded, GeneralName::Directory(Name::new("Leaf")));
-    }),
+    ("permitted directoryName", |it, random| constrain(it, List::Permitted, directory(random))),
+    ("excluded directoryName", |it, random| constrain(it, List::Excluded, directory(random))),
     ("permitted e-mail", |it, random| {
         constrain(it, List::Permitted, GeneralName::Email(random.pick::<&[u8]>(EMAIL)));
     }),
     ("excluded e-mail", |it, random| {
         constrain(it, List::Excluded, GeneralName::Email(random.pick::<&[u8]>(EMAIL)));
+    }),
+    ("permitted quoted e-mail", |it, random| {
+        constrain(it, List::Permitted, GeneralName::Email(random.pick::<&[u8]>(QUOTED)));
+    }),
+    ("excluded quoted e-mail", |it, random| {
+        constrain(it, List::Excluded, GeneralName::Email(random.pick::<&[u8]>(QUOTED)));
     }),
     ("permitted URI", |it, random| {
         constrain(it, List::Permitted, GeneralName::Uri(random.pick::<&[u8]>(DNS)));
@@ -128,11 +145,18 @@ const AUTHORITY: &[Fault] = &[
     ("critical policy constraints", |it, _| {
         it.set(true, Value::RequireExplicitPolicy(0));
     }),
+    ("critical policy constraints of 1", |it, _| {
+        it.set(true, Value::RequireExplicitPolicy(1));
+    }),
+    ("critical policy constraints of 2", |it, _| {
+        it.set(true, Value::RequireExplicitPolicy(2));
+    }),
     ("critical policy constraints of 5", |it, _| {
         it.set(true, Value::RequireExplicitPolicy(5));
     }),
     ("critical inhibitAnyPolicy", |it, _| it.set(true, Value::InhibitAnyPolicy)),
     ("subject in capitals", |it, _| it.subject.text.make_ascii_uppercase()),
+    ("key usage cRLSign", |it, _| it.set(true, Value::KeyUsage(CRL_SIGN))),
 ];
 
 const LEAF: &[Fault] = &[
@@ -188,6 +212,12 @@ const LEAF: &[Fault] = &[
     ("e-mail and name", |it, _| {
         names(it, vec![dns_name(b"a.service.example"), GeneralName::Email(b"a@service.example")]);
     }),
+    ("quoted e-mail and name", |it, random| {
+        let quoted = GeneralName::Email(random.pick::<&[u8]>(QUOTED));
+        names(it, vec![dns_name(b"a.service.example"), quoted]);
+    }),
+    ("subject not in ASCII", |it, random| it.subject = random.pick(&zoes()).clone()),
+    ("subject not in ASCII", |it, random| it.subject = random.pick(&zoes()).clone()),
     ("URI and name", |it, _| {
         names(
             it,
@@ -220,6 +250,23 @@ pub(crate) fn names(content: &mut Content, list: Vec<GeneralName>) {
 
 pub(crate) fn dns_name(text: &[u8]) -> GeneralName {
     GeneralName::Dns(text.to_vec())
+}
+
+/// A base of a constraint on distinguished names.
+fn directory(random: &mut Random) -> GeneralName {
+    let mut all = zoes().to_vec();
+    all.extend([Name::new("Leaf"), Name::of_type(PRINTABLE_STRING, "LEAF")]);
+    GeneralName::Directory(random.pick(&all).clone())
+}
+
+/// One name in several spellings. RFC 5280 7.1
+fn zoes() -> [Name; 4] {
+    [
+        Name::new("Zo\u{eb}"),
+        Name::of_type(BMP_STRING, "Zo\u{eb}"),
+        Name::of_type(TELETEX_STRING, "ZO\u{eb}"),
+        Name::new("ZO\u{cb}"),
+    ]
 }
 
 /// A base of a constraint on DNS names.
@@ -275,6 +322,16 @@ const ADDRESSES: &[&[u8]] = &[
     &[0, 0, 0, 0, 0, 0, 0, 0],
     &[127, 0, 0, 1, 255, 0, 255, 0],
     &[127, 0, 0, 1],
+];
+
+/// Mailboxes with a quoted local part. The first is another spelling of a@service.example.
+/// RFC 5321 4.1.2
+const QUOTED: &[&[u8]] = &[
+    br#""a"@service.example"#,
+    br#""a b"@service.example"#,
+    br#""a@b"@service.example"#,
+    br#""\a"@service.example"#,
+    br#""a"@other.example"#,
 ];
 
 const EMAIL: &[&[u8]] = &[b"service.example", b".example", b"a@service.example", b"other.example"];

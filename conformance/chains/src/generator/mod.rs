@@ -9,6 +9,7 @@
 //! | module | content |
 //! |---|---|
 //! | `certificate`, `faults`, `world` | what certificates contain; their faults; a world |
+//! | `lists` | revocation lists |
 //! | `oracle` | every path, and the rules that it violates |
 //! | `peers` | OpenSSL and Go |
 //! | `comparison` | a judge compared with the oracle |
@@ -17,6 +18,7 @@
 mod certificate;
 mod comparison;
 mod faults;
+mod lists;
 mod oracle;
 mod peers;
 mod random;
@@ -33,7 +35,7 @@ use comparison::{Agreement, GO, Known, OPENSSL, TERCEL, described};
 use oracle::{Given, Path};
 use peers::{Go, Judgement, OpenSsl};
 use random::Random;
-use world::{Keys, Made, World};
+use world::{Keys, LookedUp, Made, World};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
@@ -144,7 +146,8 @@ fn judged<'m>(
         section: String::new(),
         roots: roots.into_iter().map(copied).collect(),
         chain: std::iter::once(world.leaves[leaf].der.clone()).chain(sent).collect(),
-        crls: Vec::new(),
+        crls: world.lists.iter().map(|list| list.der.clone()).collect(),
+        leaf_lists_only: world.looked_up == LookedUp::Leaf,
         name: world.name.clone(),
         usage: world.usage,
         time: world.time,

@@ -13,7 +13,7 @@ use pki_types::CertificateDer;
 use tercel_pki::Usage;
 
 use super::oracle::Path as CertificatePath;
-use super::world::{Made, World};
+use super::world::{LookedUp, Made, World};
 
 /// The judgement of one judge about one chain.
 #[derive(Default)]
@@ -77,12 +77,20 @@ impl Taken {
     }
 }
 
-/// A subject as OpenSSL prints it.
+/// A subject as OpenSSL prints it, in UTF-8 with escapes.
 pub(crate) fn printed(certificate: &Made) -> String {
-    match certificate.content.subject.text.as_str() {
-        "" => String::new(),
-        text => format!("CN = {text}"),
+    let text = &certificate.content.subject.text;
+    if text.is_empty() {
+        return String::new();
     }
+    let mut printed = "CN = ".to_owned();
+    for byte in text.bytes() {
+        match byte.is_ascii() {
+            true => printed.push(byte.into()),
+            false => write!(printed, "\\{byte:02X}").expect("text"),
+        }
+    }
+    printed
 }
 
 /// `openssl verify`, one process for each world.
@@ -98,7 +106,9 @@ impl OpenSsl {
 
     pub(crate) fn verify(&self, world: &World) -> Result<Vec<Judgement>> {
         let write = |name: &str, certificates: &mut dyn Iterator<Item = &CertificateDer<'_>>| {
-            fs::write(self.folder.join(name), pem(certificates))
+            let pem: String =
+                certificates.map(|certificate| section("CERTIFICATE", certificate)).collect();
+            fs::write(self.folder.join(name), pem)
         };
         write("roots", &mut world.roots.iter().map(|one| &one.der))?;
         write("sent", &mut world.sent.iter().map(|one| &one.der))?;
@@ -112,6 +122,14 @@ impl OpenSsl {
         command.args(["-CAfile", "roots", "-attime", &world.time.to_string()]);
         if !world.sent.is_empty() {
             command.args(["-untrusted", "sent"]);
+        }
+        if world.looked_up != LookedUp::None {
+            let lists: String =
+                world.lists.iter().map(|list| section("X509 CRL", &list.der)).collect();
+            fs::write(self.folder.join("lists"), lists)?;
+            command.args(["-CRLfile", "lists"]);
+            let is_for_all = world.looked_up == LookedUp::All;
+            command.arg(if is_for_all { "-crl_check_all" } else { "-crl_check" });
         }
         let purpose = match world.usage {
             Usage::Server => "sslserver",
@@ -175,16 +193,13 @@ fn depth_of(line: &str) -> Option<usize> {
     rest.split_once(" depth lookup: ")?.0.parse().ok()
 }
 
-fn pem(certificates: &mut dyn Iterator<Item = &CertificateDer<'_>>) -> String {
-    let mut text = String::new();
-    for certificate in certificates {
-        text.push_str("-----BEGIN CERTIFICATE-----\n");
-        let encoded = STANDARD.encode(certificate);
-        for line in encoded.as_bytes().chunks(64) {
-            let _ = writeln!(text, "{}", String::from_utf8_lossy(line));
-        }
-        text.push_str("-----END CERTIFICATE-----\n");
+/// A section of PEM.
+fn section(label: &str, content: &[u8]) -> String {
+    let mut text = format!("-----BEGIN {label}-----\n");
+    for line in STANDARD.encode(content).as_bytes().chunks(64) {
+        let _ = writeln!(text, "{}", String::from_utf8_lossy(line));
     }
+    let _ = writeln!(text, "-----END {label}-----");
     text
 }
 

@@ -7,6 +7,7 @@
 use super::ber::{
     CONTEXT_0, Content, Element, INTEGER, NULL, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
+use super::iterations::MAX_ITERATIONS;
 use crate::backend::pkcs12::MacHash;
 use crate::error::Pkcs12Error;
 use crate::memory::{constant_time_eq, wipe};
@@ -158,7 +159,7 @@ impl MacData {
     }
 }
 
-/// A number of iterations that AWS-LC accepts, too.
+/// A number of iterations that AWS-LC accepts, too, and that is not too large.
 fn number(bytes: &[u8]) -> Option<u32> {
     let number = bytes
         .iter()
@@ -166,13 +167,11 @@ fn number(bytes: &[u8]) -> Option<u32> {
     (1..=MAX_ITERATIONS).contains(&number).then_some(number)
 }
 
-/// The limit of AWS-LC.
-const MAX_ITERATIONS: u32 = 100_000_000;
 /// The number of contents of the type data that may contain each other.
 const MAX_NESTED: usize = 4;
 /// The identifier of keys for MACs. RFC 7292 B.3
 const MAC_KEY: u8 = 3;
 /// pkcs7-data, 1.2.840.113549.1.7.1
-const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
+pub(super) const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
 /// id-PBKDF2, 1.2.840.113549.1.5.12
 const PBKDF2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 5, 12];

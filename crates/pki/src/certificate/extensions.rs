@@ -1,6 +1,7 @@
 //! The extensions that path building processes, found in one pass. RFC 5280 4.2
 
 use super::Certificate;
+use super::key_identifiers::{authority_key, subject_key};
 use super::server_names::is_general_name;
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
@@ -98,13 +99,14 @@ impl<'a> Extensions<'a> {
         Ok(())
     }
 
-    /// Whether the keyIdentifier of this certificate's issuer is that of `issuer`; `None` if either
-    /// is absent. It only decides which issuer is tried first. RFC 5280 4.2.1.1, 4.2.1.2
-    fn is_key_of(&self, issuer: &Extensions<'_>) -> Option<bool> {
-        let own = der::single(self.authority_key_identifier?, der::SEQUENCE).ok()?;
-        let own = Reader::new(own).optional(der::context(0)).ok()??;
-        let theirs = der::single(issuer.subject_key_identifier?, der::OCTET_STRING).ok()?;
-        Some(own == theirs)
+    /// The identifier of the certificate's key. RFC 5280 4.2.1.2
+    pub(crate) fn key_identifier(&self) -> Option<&'a [u8]> {
+        subject_key(self.subject_key_identifier?)
+    }
+
+    /// The identifier of the issuer's key. RFC 5280 4.2.1.1
+    pub(crate) fn issuer_key_identifier(&self) -> Option<&'a [u8]> {
+        authority_key(self.authority_key_identifier?)
     }
 }
 
@@ -269,11 +271,6 @@ impl<'a> PathCertificate<'a> {
             }
         }
         super::names::common_dns_names(self.fields.subject)
-    }
-
-    /// See [`Extensions::is_key_of`].
-    pub(crate) fn is_signed_by_key_of(&self, issuer: &PathCertificate<'_>) -> Option<bool> {
-        self.extensions.is_key_of(&issuer.extensions)
     }
 }
 

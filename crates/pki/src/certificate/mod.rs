@@ -5,6 +5,7 @@
 
 mod extensions;
 mod identifiers;
+mod key_identifiers;
 mod names;
 mod server_names;
 mod spiffe;
@@ -20,6 +21,7 @@ use crate::reason::RefusalReason;
 use crate::time;
 
 pub(crate) use extensions::{PathCertificate, boolean, extension, read_key, unsigned, whole_bytes};
+pub(crate) use key_identifiers::{KeyFit, authority_key};
 pub(crate) use names::{escape_untrusted, string};
 pub(crate) use server_names::is_general_name;
 use spiffe::is_spiffe_id;

@@ -15,7 +15,7 @@ use crate::certificate::{Certificate, PathCertificate, read_key};
 use crate::der::{self, Malformed, Reader};
 use crate::path::{Path, check_validity};
 use crate::reason::RefusalReason;
-use crate::revocation::{Revocation, Signer};
+use crate::revocation::{ListWork, Revocation, Signer};
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
 /// The policy for stapled OCSP responses. RFC 6066 8
@@ -45,6 +45,8 @@ type Algorithms<'v> = &'v [&'static CertificateAlgorithm];
 pub(crate) struct Issuer<'p> {
     /// The content of the SEQUENCE of a Name.
     subject: &'p [u8],
+    /// The content of the SEQUENCE of a SubjectPublicKeyInfo.
+    key_info: &'p [u8],
     /// The whole SubjectPublicKeyInfo.
     key: Vec<u8>,
 }
@@ -52,25 +54,26 @@ pub(crate) struct Issuer<'p> {
 impl<'p> Issuer<'p> {
     pub(crate) fn of(path: &Path<'p>) -> Self {
         let (subject, key) = path.issuer;
-        Self { subject, key: der::sequence(key) }
+        Self { subject, key_info: key, key: der::sequence(key) }
     }
 }
 
 /// Refuses the leaf unless the response has the status "good" for it. RFC 6960 3.2
-pub(crate) fn check(
+pub(crate) fn check<'p>(
     response: &[u8],
     leaf: &Certificate<'_>,
-    issuer: &Issuer<'_>,
+    issuer: &Issuer<'p>,
     algorithms: Algorithms<'_>,
     revocation: &Revocation,
     now: UnixTime,
+    work: ListWork<'_, 'p>,
 ) -> Result<(), RefusalReason> {
     let malformed = |Malformed| RefusalReason::StapleMalformed;
     let Response::Basic(basic) = Response::parse(response).map_err(malformed)? else {
         return Err(RefusalReason::StapleUnsuccessful);
     };
     if !is_signed_by_issuer(&basic, issuer, algorithms)
-        && !is_signed_by_delegate(&basic, issuer, algorithms, revocation, now)
+        && !is_signed_by_delegate(&basic, issuer, algorithms, revocation, now, work)?
     {
         return Err(RefusalReason::StapleUntrusted);
     }
@@ -148,51 +151,70 @@ fn is_signed_by_issuer(
 /// Whether a delegate that this issuer has certified for OCSP signed the response. Without lists
 /// the revocation of the delegate is not checked, because the check would need another response.
 /// RFC 6960 4.2.2.2, 4.2.2.2.1
-fn is_signed_by_delegate(
+fn is_signed_by_delegate<'p>(
     basic: &BasicResponse<'_>,
-    issuer: &Issuer<'_>,
+    issuer: &Issuer<'p>,
     algorithms: Algorithms<'_>,
     revocation: &Revocation,
     now: UnixTime,
-) -> bool {
-    basic.certificates().take(MAX_CERTIFICATES).any(|certificate| {
+    mut work: ListWork<'_, 'p>,
+) -> Result<bool, RefusalReason> {
+    for certificate in basic.certificates().take(MAX_CERTIFICATES) {
         let Ok(delegate) = Certificate::parse_or_refuse(&certificate).and_then(PathCertificate::of)
         else {
-            return false;
+            continue;
         };
         let Certificate { subject, subject_public_key_info: key, .. } = delegate.fields;
-        is_responder(basic.responder, subject, key)
+        let is_signer = is_responder(basic.responder, subject, key)
             && delegate.fields.may_sign() == Ok(true)
-            && is_delegate(&delegate, issuer, algorithms, revocation, now)
-            && is_signed_with(basic, key, algorithms)
-    })
+            && is_delegate(&delegate, issuer, algorithms, now)
+            && is_signed_with(basic, key, algorithms);
+        if is_signer && !is_revoked(&delegate, issuer, algorithms, revocation, now, &mut work)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// Whether the issuer has certified this key for OCSP, and no list says that it has revoked the
-/// certificate. RFC 6960 4.2.2.2
+/// Whether the issuer has certified this key for OCSP. RFC 6960 4.2.2.2
 fn is_delegate(
     delegate: &PathCertificate<'_>,
     issuer: &Issuer<'_>,
     algorithms: Algorithms<'_>,
-    revocation: &Revocation,
     now: UnixTime,
 ) -> bool {
     let certified = || {
-        let (key_algorithm, key) = read_key(der::single(&issuer.key, der::SEQUENCE).ok()?).ok()?;
+        let (key_algorithm, key) = read_key(issuer.key_info).ok()?;
         let of_signature = delegate.fields.signature_algorithm;
         let algorithm = algorithms::find(algorithms, of_signature, key_algorithm).ok()?;
         let public = algorithm.parse_key(key).ok()?;
-        algorithm.verify_by(&public, delegate.fields.signed, delegate.signature).ok()?;
-        // Only the issuer can have delegates, so their number and that of the lists is the bound.
-        let by = Signer { key: (key_algorithm, key), may_sign_lists: true };
-        let listed = revocation.check(delegate, &by, algorithms, now, &mut |_| Ok(()));
-        (listed != Err(RefusalReason::Revoked)).then_some(())
+        algorithm.verify_by(&public, delegate.fields.signed, delegate.signature).ok()
     };
     delegate.fields.issuer == issuer.subject
         && !delegate.is_ca
         && delegate.purposes.ocsp
         && check_validity(delegate, now).is_ok()
         && certified().is_some()
+}
+
+/// Whether a list says that the issuer has revoked the delegate's certificate. RFC 6960 4.2.2.2.1
+fn is_revoked<'p>(
+    delegate: &PathCertificate<'_>,
+    issuer: &Issuer<'p>,
+    algorithms: Algorithms<'_>,
+    revocation: &Revocation,
+    now: UnixTime,
+    work: &mut ListWork<'_, 'p>,
+) -> Result<bool, RefusalReason> {
+    let key = read_key(issuer.key_info).map_err(|_| RefusalReason::InvalidKey)?;
+    let by = Signer { key, may_sign_lists: true };
+    let work = ListWork { budget: work.budget, signatures: work.signatures };
+    match revocation.check(delegate, by, algorithms, now, work) {
+        Err(RefusalReason::Revoked) => Ok(true),
+        Err(RefusalReason::PathLimits) => Err(RefusalReason::PathLimits),
+        // Without a list, the delegate is taken for good.
+        _ => Ok(false),
+    }
 }
 
 /// Whether the responder id identifies a responder with this name and key. RFC 6960 4.2.2.3

@@ -2,35 +2,35 @@
 //!
 //! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors first, then the certificates of the issuer's name in the order of
-//! [`Search::issuers`] (RFC 4158 3.5). An issuer is followed if it may certify and if its key made
-//! the signature. A path that reaches an anchor is validated as a whole ([`Search::validate`]); if
-//! it is refused, the search continues.
+//! the anchors of the issuer's name first, then the certificates of this name in the order of
+//! [`Search::issuers`] (RFC 4158 3.5); anchors whose key identifier is another one come after the
+//! certificates whose key identifier is not. An issuer is followed if it may certify and if its key
+//! made the signature. A path that reaches an anchor is validated as a whole
+//! ([`Search::validate`]); if it is refused, the search continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
-//! [`budget::Budget`].
+//! [`Budget`].
 
 mod anchor_keys;
-mod budget;
+mod candidates;
 mod name_constraints;
 mod policies;
 mod signature_cache;
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
+use crate::budget::Budget;
+use crate::certificate::{Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key};
 use crate::der;
 use crate::reason::RefusalReason;
-use crate::refusal::MAX_CERTIFICATE_LENGTH;
-use crate::revocation::{Revocation, Signer};
+use crate::revocation::{ListSignatures, ListWork, Revocation, Signer};
 use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
-use budget::Budget;
+use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
 use signature_cache::{Digest, SignatureCache};
 
@@ -85,7 +85,7 @@ impl Trusted {
         };
         let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
         let rest = self.anchors_by_name.get(from..).unwrap_or_default();
-        let count = rest.iter().take_while(|index| order(index) == Ordering::Equal).count();
+        let count = rest.partition_point(|index| order(index) == Ordering::Equal);
         rest.get(..count).unwrap_or_default()
     }
 }
@@ -98,6 +98,16 @@ pub(crate) struct Path<'a> {
     pub(crate) issuer: (&'a [u8], &'a [u8]),
     /// The signatures of the path.
     signatures: Vec<Signature<'a>>,
+    /// What the search has left of its budget, and the signatures of lists that it has checked.
+    budget: Budget,
+    list_signatures: ListSignatures<'a>,
+}
+
+impl<'a> Path<'a> {
+    /// The work for lists that the verification may still do.
+    pub(crate) fn list_work(&mut self) -> ListWork<'_, 'a> {
+        ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures }
+    }
 }
 
 /// Finds a path and validates it. The error is the reason of the best candidate path.
@@ -116,18 +126,7 @@ pub(crate) fn find<'a>(
         return Err(RefusalReason::NotForThisUsage);
     }
     let (issuers, refused) = candidates(trusted, leaf, sent);
-    let issuers = &issuers;
-    let mut search = Search {
-        trusted,
-        usage,
-        now,
-        issuers,
-        budget: Budget::new(),
-        signatures: Vec::with_capacity(2),
-        refused: (Nearness::Nowhere, refused),
-    };
-    let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };
-    search.extend(&leaf)?.ok_or(search.refused.1)
+    Search::new(trusted, usage, now, &issuers, refused).run(leaf)
 }
 
 /// Checks the validity, first and last second included. RFC 5280 4.1.2.5, 6.1.3 (a) (2)
@@ -146,110 +145,6 @@ pub(crate) fn check_validity(
         return Err(RefusalReason::Expired { not_after });
     }
     Ok(())
-}
-
-/// A certificate that may be an issuer.
-struct Candidate<'a> {
-    der: &'a [u8],
-    fields: Certificate<'a>,
-    /// Whether an anchor has its issuer's name.
-    is_below_anchor: bool,
-    /// The certificate, or the reason why it cannot be an issuer.
-    read: Result<PathCertificate<'a>, RefusalReason>,
-}
-
-/// The sent certificates that lie, by names, on a way from the leaf to an anchor, and the reason to
-/// refuse the chain if there is no such way.
-fn candidates<'a>(
-    trusted: &Trusted,
-    leaf: &PathCertificate<'a>,
-    sent: &'a [CertificateDer<'_>],
-) -> (Vec<Candidate<'a>>, RefusalReason) {
-    let mut refused = RefusalReason::UnknownIssuer;
-    let mut candidates: Vec<Candidate<'a>> = Vec::with_capacity(sent.len());
-    for der in sent {
-        // Equal certificates are searched once. `keep_reachable` removes them if there are many.
-        if candidates.len() <= FEW && candidates.iter().any(|one| one.der == der.as_ref()) {
-            continue;
-        }
-        if der.len() > MAX_CERTIFICATE_LENGTH {
-            refused = RefusalReason::CertificateTooLarge;
-        } else if let Ok(fields) = Certificate::parse(der) {
-            candidates.push(Candidate {
-                der,
-                fields,
-                is_below_anchor: !trusted.anchors_named(fields.issuer).is_empty(),
-                read: PathCertificate::of(fields),
-            });
-        } else if refused == RefusalReason::UnknownIssuer {
-            refused = RefusalReason::BadEncoding;
-        }
-    }
-    if candidates.len() > FEW {
-        keep_reachable(&mut candidates, leaf.fields.issuer);
-    }
-    keep_leading(&mut candidates);
-    (candidates, refused)
-}
-
-/// Keeps the certificates whose subject is this name, or the issuer of a kept one. The first
-/// of equal ones is kept.
-fn keep_reachable<'a>(certificates: &mut Vec<Candidate<'a>>, name: &'a [u8]) {
-    let mut by_subject: Vec<_> = certificates
-        .iter()
-        .enumerate()
-        .map(|(index, one)| (one.fields.subject, one.der, index))
-        .collect();
-    by_subject.sort_unstable();
-    by_subject.dedup_by_key(|(_, der, _)| *der);
-    let mut is_kept = vec![false; certificates.len()];
-    let mut names = vec![name];
-    while let Some(name) = names.pop() {
-        let start = by_subject.partition_point(|(subject, ..)| *subject < name);
-        let same = by_subject.iter().skip(start).take_while(|(subject, ..)| *subject == name);
-        for &(.., index) in same {
-            let Some(kept) = is_kept.get_mut(index) else { continue };
-            // All certificates with one subject are found together.
-            if std::mem::replace(kept, true) {
-                break;
-            }
-            names.extend(certificates.get(index).map(|one| one.fields.issuer));
-        }
-    }
-    let mut is_kept = is_kept.into_iter();
-    certificates.retain(|_| is_kept.next().unwrap_or(false));
-}
-
-/// Keeps the certificates whose issuer is an anchor, or a kept certificate. A certificate that
-/// cannot be an issuer leads nowhere, but its reason is kept.
-fn keep_leading(candidates: &mut Vec<Candidate<'_>>) {
-    if candidates.iter().all(|one| one.is_below_anchor) {
-        return;
-    }
-    let mut is_kept: Vec<bool> =
-        candidates.iter().map(|one| one.is_below_anchor || one.read.is_err()).collect();
-    let mut by_issuer = Vec::with_capacity(candidates.len());
-    for (index, one) in candidates.iter().enumerate() {
-        by_issuer.extend(one.read.as_ref().ok().map(|read| (read.fields.issuer, index)));
-    }
-    by_issuer.sort_unstable();
-    let below_anchors = candidates.iter().filter(|one| one.is_below_anchor);
-    let mut names: Vec<&[u8]> = below_anchors.map(|one| one.fields.subject).collect();
-    let mut known = BTreeSet::new();
-    while let Some(name) = names.pop() {
-        if !known.insert(name) {
-            continue;
-        }
-        let start = by_issuer.partition_point(|(issuer, _)| *issuer < name);
-        for &(_, index) in by_issuer.iter().skip(start).take_while(|(issuer, _)| *issuer == name) {
-            if let Some(kept) = is_kept.get_mut(index) {
-                *kept = true;
-            }
-            names.extend(candidates.get(index).map(|one| one.fields.subject));
-        }
-    }
-    let mut is_kept = is_kept.into_iter();
-    candidates.retain(|_| is_kept.next().unwrap_or(false));
 }
 
 /// How near a refused path came to an anchor. The reason of the nearest path is reported, and of
@@ -294,6 +189,10 @@ enum Issuer<'p, 'a> {
     Sent(&'p PathCertificate<'a>),
 }
 
+/// The positions of candidates, the best first, each with the fit of its key identifier: the first
+/// one, and the others, because there is rarely another one.
+type Issuers = (Option<(KeyFit, Position)>, Vec<(KeyFit, Position)>);
+
 /// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
 type Key<'a> = (&'a [u8], &'a [u8]);
 
@@ -309,6 +208,13 @@ struct Signature<'a> {
     is_accepted: bool,
 }
 
+/// The result of the lists about a certificate. Several paths may have the same certificates.
+struct Status<'a> {
+    of: Position,
+    by: Signer<'a>,
+    result: Result<(), RefusalReason>,
+}
+
 struct Search<'s, 'a> {
     trusted: &'a Trusted,
     usage: Usage,
@@ -316,14 +222,83 @@ struct Search<'s, 'a> {
     issuers: &'s [Candidate<'a>],
     budget: Budget,
     signatures: Vec<Signature<'a>>,
+    list_signatures: ListSignatures<'a>,
+    statuses: Vec<Status<'a>>,
     refused: (Nearness, RefusalReason),
 }
 
 impl<'s, 'a> Search<'s, 'a> {
+    /// A search among these candidates. `refused` is the reason if no path comes near an anchor.
+    fn new(
+        trusted: &'a Trusted,
+        usage: Usage,
+        now: UnixTime,
+        issuers: &'s [Candidate<'a>],
+        refused: RefusalReason,
+    ) -> Self {
+        Self {
+            trusted,
+            usage,
+            now,
+            issuers,
+            budget: Budget::new(),
+            signatures: Vec::with_capacity(2),
+            list_signatures: ListSignatures::default(),
+            statuses: Vec::new(),
+            refused: (Nearness::Nowhere, refused),
+        }
+    }
+
+    fn run(&mut self, leaf: &PathCertificate<'a>) -> Result<Path<'a>, RefusalReason> {
+        let leaf = Step { position: LEAF, certificate: leaf, below: None, length: 1 };
+        self.extend(&leaf)?.ok_or(self.refused.1)
+    }
+
     /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
-        let below = path.certificate;
-        for &index in self.trusted.anchors_named(below.fields.issuer) {
+        for fit in [KeyFit::Fits, KeyFit::Unknown] {
+            if let Some(found) = self.end_at_anchor(path, fit)? {
+                return Ok(Some(found));
+            }
+        }
+        let (first, others) = self.issuers(path.certificate)?;
+        let mut sent = first.into_iter().chain(others).peekable();
+        let is_too_deep = path.length > MAX_INTERMEDIATES && sent.peek().is_some();
+        if is_too_deep {
+            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
+        }
+        let mut next = |wanted: fn(KeyFit) -> bool| {
+            sent.next_if(|(fit, _)| !is_too_deep && wanted(*fit)).map(|(_, position)| position)
+        };
+        while let Some(position) = next(|fit| fit != KeyFit::Other) {
+            if let Some(found) = self.extend_by(path, position)? {
+                return Ok(Some(found));
+            }
+        }
+        if let Some(found) = self.end_at_anchor(path, KeyFit::Other)? {
+            return Ok(Some(found));
+        }
+        while let Some(position) = next(|_| true) {
+            if let Some(found) = self.extend_by(path, position)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends a path at an anchor of the issuer's name whose key identifier fits thus.
+    fn end_at_anchor(
+        &mut self,
+        path: &Step<'_, 'a>,
+        wanted: KeyFit,
+    ) -> Result<Option<Path<'a>>, RefusalReason> {
+        let (below, roots) = (path.certificate, &self.trusted.roots);
+        let named = self.trusted.anchors_named(below.fields.issuer);
+        // Their key identifiers are compared.
+        self.budget.pay(named.len())?;
+        let stated = below.extensions.issuer_key_identifier();
+        let fit = |index: &usize| KeyFit::new(stated, roots.key_identifier(*index));
+        for index in named.iter().copied().filter(|index| fit(index) == wanted) {
             self.budget.pay(1)?;
             if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
                 self.refuse(Nearness::NotSigned, reason)?;
@@ -334,36 +309,29 @@ impl<'s, 'a> Search<'s, 'a> {
                 Err(reason) => self.refuse(Nearness::Complete, reason)?,
             }
         }
-        let (first, others) = self.issuers(below)?;
-        if path.length > MAX_INTERMEDIATES && first.is_some() {
-            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
-            return Ok(None);
-        }
-        for position in first.into_iter().chain(others) {
-            self.budget.pay(path.length)?;
-            let issuer = match self.issuer_at(position) {
-                Ok(issuer) if is_in(path, issuer) => continue,
-                Ok(issuer) => issuer,
-                Err(reason) => {
-                    self.refuse(Nearness::NotIssuer, reason)?;
-                    continue;
-                }
-            };
-            if let Err(reason) = self.check_issuer(issuer) {
-                self.refuse(Nearness::NotIssuer, reason)?;
-                continue;
-            }
-            if let Err(reason) = self.check_signature(path, Issuer::Sent(issuer)) {
-                self.refuse(Nearness::NotSigned, reason)?;
-                continue;
-            }
-            let length = path.length.saturating_add(1);
-            let step = Step { position, certificate: issuer, below: Some(path), length };
-            if let Some(found) = self.extend(&step)? {
-                return Ok(Some(found));
-            }
-        }
         Ok(None)
+    }
+
+    /// Extends a path by the candidate at a position, if it is an issuer, and on to an anchor.
+    fn extend_by(
+        &mut self,
+        path: &Step<'_, 'a>,
+        position: Position,
+    ) -> Result<Option<Path<'a>>, RefusalReason> {
+        self.budget.pay(path.length)?;
+        let issuer = match self.issuer_at(position) {
+            Ok(issuer) if is_in(path, issuer) => return Ok(None),
+            Ok(issuer) => issuer,
+            Err(reason) => return self.refuse(Nearness::NotIssuer, reason).map(|()| None),
+        };
+        if let Err(reason) = self.check_issuer(issuer) {
+            return self.refuse(Nearness::NotIssuer, reason).map(|()| None);
+        }
+        if let Err(reason) = self.check_signature(path, Issuer::Sent(issuer)) {
+            return self.refuse(Nearness::NotSigned, reason).map(|()| None);
+        }
+        let length = path.length.saturating_add(1);
+        self.extend(&Step { position, certificate: issuer, below: Some(path), length })
     }
 
     /// The candidate at a position, or the reason why it is no issuer.
@@ -375,36 +343,38 @@ impl<'s, 'a> Search<'s, 'a> {
 
     /// The candidates with the name of this certificate's issuer, the best first: its key
     /// identifier fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
-    fn issuers(
-        &mut self,
-        below: &PathCertificate<'a>,
-    ) -> Result<(Option<Position>, Vec<Position>), RefusalReason> {
+    fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Issuers, RefusalReason> {
         self.budget.pay(self.issuers.len())?;
         let is_named =
             |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
         let mut named = self.issuers.iter().enumerate().filter(is_named);
-        let position = |index: usize| index.saturating_add(1);
+        let ordered = |(index, one): (usize, &Candidate<'a>)| {
+            (self.order(below, one), index.saturating_add(1))
+        };
+        let without_order =
+            |((fit, ..), position): ((KeyFit, bool, bool), Position)| (fit, position);
         let Some(first) = named.next() else { return Ok((None, Vec::new())) };
-        let Some(second) = named.next() else { return Ok((Some(position(first.0)), Vec::new())) };
-        let all = [first, second].into_iter().chain(named);
-        let mut ordered: Vec<_> =
-            all.map(|(index, one)| (self.order(below, one), position(index))).collect();
+        let Some(second) = named.next() else {
+            return Ok((Some(without_order(ordered(first))), Vec::new()));
+        };
+        let mut all: Vec<_> = [first, second].into_iter().chain(named).map(ordered).collect();
         // Their key identifiers are read.
-        self.budget.pay(ordered.len().saturating_mul(3))?;
-        ordered.sort_unstable();
-        let mut positions = ordered.into_iter().map(|(_, position)| position);
-        Ok((positions.next(), positions.collect()))
+        self.budget.pay(all.len().saturating_mul(3))?;
+        all.sort_unstable();
+        let mut all = all.into_iter().map(without_order);
+        Ok((all.next(), all.collect()))
     }
 
-    fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> u8 {
-        let Ok(issuer) = &candidate.read else { return u8::MAX };
-        let other_key = match below.is_signed_by_key_of(issuer) {
-            Some(true) => 0,
-            None => 4,
-            Some(false) => 8,
-        };
-        let invalid = u8::from(check_validity(issuer, self.now).is_err());
-        other_key + 2 * invalid + u8::from(!candidate.is_below_anchor)
+    /// The order of candidates: the least is the best.
+    fn order(
+        &self,
+        below: &PathCertificate<'a>,
+        candidate: &Candidate<'a>,
+    ) -> (KeyFit, bool, bool) {
+        let Ok(issuer) = &candidate.read else { return (KeyFit::Other, true, true) };
+        let stated = below.extensions.issuer_key_identifier();
+        let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
+        (fit, check_validity(issuer, self.now).is_err(), !candidate.is_below_anchor)
     }
 
     /// Checks what does not depend on the path: whether a certificate may issue others now, for
@@ -605,12 +575,27 @@ impl<'s, 'a> Search<'s, 'a> {
             if revocation.policy.end_entity_only && step.below.is_some() {
                 continue;
             }
-            let by = Signer { key, may_sign_lists };
-            let algorithms = &self.trusted.algorithms;
-            let mut pay = |kind| self.budget.pay_signature(kind);
-            revocation.check(step.certificate, &by, algorithms, self.now, &mut pay)?;
+            self.check_status(step, Signer { key, may_sign_lists })?;
         }
         Ok(())
+    }
+
+    /// Checks a certificate against the revocation lists of its issuer, once for each issuer's key.
+    fn check_status(&mut self, step: &Step<'_, 'a>, by: Signer<'a>) -> Result<(), RefusalReason> {
+        // All known results are compared.
+        self.budget.pay(self.statuses.len() / 8)?;
+        let of = step.position;
+        if let Some(known) = self.statuses.iter().find(|one| one.of == of && one.by == by) {
+            return known.result;
+        }
+        let Trusted { revocation, algorithms, .. } = self.trusted;
+        let work = ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
+        let result = revocation.check(step.certificate, by, algorithms, self.now, work);
+        // An exhausted budget ends the search.
+        if result != Err(RefusalReason::PathLimits) {
+            self.statuses.push(Status { of, by, result });
+        }
+        result
     }
 
     /// The result for an accepted path.
@@ -636,7 +621,8 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         }
         signatures.retain(|one| one.is_accepted);
-        Ok(Path { issuer, signatures })
+        let list_signatures = std::mem::take(&mut self.list_signatures);
+        Ok(Path { issuer, signatures, budget: self.budget, list_signatures })
     }
 }
 
@@ -656,34 +642,5 @@ fn anchor(trusted: &Trusted, index: usize) -> Result<&TrustAnchor<'static>, Refu
 /// The maximum number of intermediates in a path. Hierarchies have up to five or so.
 pub(crate) const MAX_INTERMEDIATES: usize = 32;
 
-/// The number of certificates that may take part without being reachable.
-const FEW: usize = 8;
-
 #[cfg(test)]
-mod tests {
-    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
-
-    use super::*;
-    use crate::ChainVerifier;
-
-    #[test]
-    fn equal_certificates_are_searched_once() {
-        let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let leaf = CertificateDer::from(params.self_signed(&key).unwrap());
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertificateDer::from(params.self_signed(&key).unwrap());
-        let mut roots = Roots::new();
-        roots.add_der(&authority).unwrap();
-        let verifier = ChainVerifier::builder(Arc::new(roots)).build().unwrap();
-        let leaf = PathCertificate::of(Certificate::parse(&leaf).unwrap()).unwrap();
-        for count in [1, 2, FEW, FEW + 1, 100] {
-            let sent = vec![authority.clone(); count];
-            assert_eq!(candidates(&verifier.trusted, &leaf, &sent).0.len(), 1, "{count}");
-            // What is no certificate changes nothing.
-            let mut sent = sent;
-            sent.extend(vec![CertificateDer::from(vec![1]); FEW]);
-            assert_eq!(candidates(&verifier.trusted, &leaf, &sent).0.len(), 1, "{count}");
-        }
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::budget::Budget;
+use crate::budget::Budget;
 use crate::certificate::{PathCertificate, unsigned};
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;

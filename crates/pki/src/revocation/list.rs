@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use pki_types::UnixTime;
 
-use crate::certificate::{boolean, extension, whole_bytes};
+use crate::certificate::{authority_key, boolean, extension, whole_bytes};
 use crate::der::{self, Malformed, Reader};
 use crate::time;
 
@@ -23,6 +23,8 @@ pub(super) struct List {
     /// The content of the SEQUENCE of an AlgorithmIdentifier.
     pub(super) signature_algorithm: Box<[u8]>,
     pub(super) signature: Box<[u8]>,
+    /// The identifier of the issuer's key. RFC 5280 5.2.1
+    pub(super) key_identifier: Option<Box<[u8]>>,
     /// The serial numbers, each the content of an INTEGER.
     revoked: HashSet<Box<[u8]>>,
     scope: Scope,
@@ -33,7 +35,7 @@ pub(super) struct List {
 struct Scope {
     only_users: bool,
     only_authorities: bool,
-    /// The names of its distribution point, each a whole GeneralName; empty if it has none.
+    /// The names of its distribution point, each a whole GeneralName, sorted; empty if it has none.
     names: Vec<Box<[u8]>>,
 }
 
@@ -68,9 +70,9 @@ impl List {
                 revoked.insert(read_entry(entries.expect(der::SEQUENCE)?)?.into());
             }
         }
-        let scope = match fields.optional(der::context_constructed(0))? {
+        let (scope, key_identifier) = match fields.optional(der::context_constructed(0))? {
             Some(extensions) => read_extensions(der::single(extensions, der::SEQUENCE)?)?,
-            None => Scope::default(),
+            None => (Scope::default(), None),
         };
         fields.finish()?;
         Ok(Self {
@@ -80,6 +82,7 @@ impl List {
             signed: signed.whole.into(),
             signature_algorithm: signature_algorithm.into(),
             signature: signature.into(),
+            key_identifier: key_identifier.map(Into::into),
             revoked,
             scope,
         })
@@ -89,36 +92,57 @@ impl List {
         self.revoked.contains(serial_number)
     }
 
-    /// Whether the list is about certificates with this CA bit and this cRLDistributionPoints
-    /// extension. RFC 5280 5.2.5, 6.3.3 (b) (2)
+    /// Whether the list is about certificates with this CA bit and these distribution points.
+    /// RFC 5280 5.2.5, 6.3.3 (b) (2)
     ///
-    /// A certificate without the extension is covered by lists without a distribution point.
-    pub(super) fn covers(&self, is_ca: bool, distribution_points: Option<&[u8]>) -> bool {
-        let excluded = if is_ca { self.scope.only_users } else { self.scope.only_authorities };
-        if excluded {
-            return false;
-        }
-        match distribution_points {
-            _ if self.scope.names.is_empty() => true,
-            Some(points) => {
-                let points = der::single(points, der::SEQUENCE).unwrap_or_default();
-                Reader::new(points)
-                    .elements()
-                    .any(|point| self.is_at(point.content).unwrap_or(false))
-            }
-            None => false,
-        }
+    /// A certificate without distribution points is covered by lists without one.
+    pub(super) fn covers(&self, is_ca: bool, points: &DistributionPoints<'_>) -> bool {
+        let Scope { only_users, only_authorities, names } = &self.scope;
+        let is_excluded = if is_ca { *only_users } else { *only_authorities };
+        let is_at = || match names.len() <= points.0.len() {
+            true => names.iter().any(|name| points.0.binary_search(&&**name).is_ok()),
+            false => points
+                .0
+                .iter()
+                .any(|point| names.binary_search_by(|one| (**one).cmp(point)).is_ok()),
+        };
+        !is_excluded && (names.is_empty() || is_at())
     }
 
-    /// Whether this is a list of a DistributionPoint. RFC 5280 4.2.1.13
-    fn is_at(&self, point: &[u8]) -> Result<bool, Malformed> {
-        let mut fields = Reader::new(point);
-        let name = fields.optional(der::context_constructed(0))?;
-        // With reasons or a cRLIssuer, the point is one of lists that are not supported.
-        fields.finish()?;
-        let names = name.map(full_names).transpose()?.unwrap_or_default();
-        Ok(names.iter().any(|name| self.scope.names.contains(name)))
+    /// The number of names that [`Self::covers`] looks for among others.
+    pub(super) fn comparisons(&self, points: &DistributionPoints<'_>) -> usize {
+        self.scope.names.len().min(points.0.len())
     }
+}
+
+/// The names of a certificate's distribution points, each a whole GeneralName, sorted.
+#[derive(Default)]
+pub(super) struct DistributionPoints<'a>(Vec<&'a [u8]>);
+
+impl<'a> DistributionPoints<'a> {
+    /// Reads a cRLDistributionPoints extension. RFC 5280 4.2.1.13
+    pub(super) fn read(extension: &'a [u8]) -> Self {
+        let mut all = Vec::new();
+        let points = der::single(extension, der::SEQUENCE).unwrap_or_default();
+        for point in Reader::new(points).elements() {
+            // A point of another form has no list that is supported.
+            let _ = add_names(point.content, &mut all);
+        }
+        all.sort_unstable();
+        Self(all)
+    }
+}
+
+/// Adds the names of a DistributionPoint. RFC 5280 4.2.1.13
+fn add_names<'a>(point: &'a [u8], all: &mut Vec<&'a [u8]>) -> Result<(), Malformed> {
+    let mut fields = Reader::new(point);
+    let name = fields.optional(der::context_constructed(0))?;
+    // With reasons or a cRLIssuer, the point is one of lists that are not supported.
+    fields.finish()?;
+    if let Some(name) = name {
+        all.append(&mut full_names(name)?);
+    }
+    Ok(())
 }
 
 /// Reads one revoked certificate, and returns its serial number. RFC 5280 5.1.2.6
@@ -140,9 +164,9 @@ fn read_entry(entry: &[u8]) -> Result<&[u8], Malformed> {
     Ok(serial_number)
 }
 
-/// RFC 5280 5.2
-fn read_extensions(extensions: &[u8]) -> Result<Scope, Malformed> {
-    let mut scope = None;
+/// Reads the scope of a list, and the identifier of its issuer's key. RFC 5280 5.2
+fn read_extensions(extensions: &[u8]) -> Result<(Scope, Option<&[u8]>), Malformed> {
+    let (mut scope, mut key_identifier) = (None, None);
     let mut extensions = Reader::new(extensions);
     while !extensions.is_empty() {
         let (oid, critical, value) = extension(&mut extensions)?;
@@ -150,21 +174,23 @@ fn read_extensions(extensions: &[u8]) -> Result<Scope, Malformed> {
             DELTA_INDICATOR => return Err(Malformed),
             DISTRIBUTION_POINT if scope.is_some() => return Err(Malformed),
             DISTRIBUTION_POINT => scope = Some(read_scope(der::single(value, der::SEQUENCE)?)?),
-            AUTHORITY_KEY_IDENTIFIER | NUMBER => {}
+            AUTHORITY_KEY_IDENTIFIER => key_identifier = authority_key(value),
+            NUMBER => {}
             _ if critical => return Err(Malformed),
             _ => {}
         }
     }
-    Ok(scope.unwrap_or_default())
+    Ok((scope.unwrap_or_default(), key_identifier))
 }
 
 /// Reads an IssuingDistributionPoint. RFC 5280 5.2.5
 fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
     let mut fields = Reader::new(fields);
-    let names = match fields.optional(der::context_constructed(0))? {
-        Some(name) => full_names(name)?,
+    let mut names: Vec<Box<[u8]>> = match fields.optional(der::context_constructed(0))? {
+        Some(name) => full_names(name)?.into_iter().map(Into::into).collect(),
         None => Vec::new(),
     };
+    names.sort_unstable();
     let flag = |value: Option<&[u8]>| value.map_or(Ok(false), boolean);
     let only_users = flag(fields.optional(der::context(1))?)?;
     let only_authorities = flag(fields.optional(der::context(2))?)?;
@@ -179,11 +205,11 @@ fn read_scope(fields: &[u8]) -> Result<Scope, Malformed> {
 }
 
 /// The names in a DistributionPointName; a name relative to the issuer is not supported.
-fn full_names(name: &[u8]) -> Result<Vec<Box<[u8]>>, Malformed> {
+fn full_names(name: &[u8]) -> Result<Vec<&[u8]>, Malformed> {
     let mut names = Reader::new(der::single(name, der::context_constructed(0))?);
     let mut found = Vec::new();
     while !names.is_empty() {
-        found.push(names.element()?.whole.into());
+        found.push(names.element()?.whole);
     }
     if found.is_empty() { Err(Malformed) } else { Ok(found) }
 }
@@ -260,13 +286,15 @@ mod tests {
     fn unsupported_lists_are_refused() {
         let scope = |fields: &[u8]| {
             let value = wrap(0x30, fields);
-            read_extensions(&extension_of(DISTRIBUTION_POINT, true, &value))
+            let extension = extension_of(DISTRIBUTION_POINT, true, &value);
+            read_extensions(&extension).map(|(scope, _)| scope)
         };
         let name = wrap(0xa0, &wrap(0xa0, &wrap(0x86, b"http://a.example")));
-        assert!(scope(&[]).unwrap().names.is_empty());
-        assert_eq!(scope(&name).unwrap().names.len(), 1);
-        assert!(scope(&wrap(0x81, &[0xff])).unwrap().only_users);
-        assert!(scope(&wrap(0x82, &[0xff])).unwrap().only_authorities);
+        let of = |fields: &[u8]| scope(fields).unwrap();
+        assert!(of(&[]).names.is_empty());
+        assert_eq!(of(&name).names.len(), 1);
+        assert!(of(&wrap(0x81, &[0xff])).only_users);
+        assert!(of(&wrap(0x82, &[0xff])).only_authorities);
         for unsupported in [
             wrap(0xa0, &wrap(0xa1, &[])),
             wrap(0xa0, &wrap(0xa0, &[])),
@@ -282,6 +310,45 @@ mod tests {
         assert!(read_extensions(&extension_of(DELTA_INDICATOR, false, &[2, 1, 1])).is_err());
         assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], true, &[])).is_err());
         assert!(read_extensions(&extension_of(&[0x55, 0x1d, 99], false, &[])).is_ok());
+    }
+
+    /// RFC 5280 5.2.5, 6.3.3 (b) (2)
+    #[test]
+    fn names_of_a_list_and_of_a_certificate_are_compared_from_the_shorter_side() {
+        let (algorithm, date) = (wrap(6, &[42]), wrap(0x17, b"200101000000Z"));
+        let name = |number: u8| wrap(0x86, &[number]);
+        let scoped = |names: &[u8]| {
+            let names: Vec<u8> = names.iter().flat_map(|number| name(*number)).collect();
+            let scope = wrap(0x30, &wrap(0xa0, &wrap(0xa0, &names)));
+            let extensions = wrap(0x30, &extension_of(DISTRIBUTION_POINT, true, &scope));
+            let parts = [
+                wrap(2, VERSION_2),
+                wrap(0x30, &algorithm),
+                wrap(0x30, b"issuer"),
+                date.clone(),
+                date.clone(),
+                wrap(0xa0, &extensions),
+            ];
+            list(&parts, &algorithm).unwrap()
+        };
+        let points = |names: &[u8]| {
+            let point = |number: &u8| wrap(0x30, &wrap(0xa0, &wrap(0xa0, &name(*number))));
+            wrap(0x30, &names.iter().flat_map(point).collect::<Vec<u8>>())
+        };
+        for (of_list, of_certificate, covers, comparisons) in [
+            (&[9, 3, 7, 1, 5][..], &[][..], false, 0),
+            (&[9, 3, 7, 1, 5], &[2], false, 1),
+            (&[9, 3, 7, 1, 5], &[1], true, 1),
+            (&[9, 3, 7, 1, 5], &[8, 9], true, 2),
+            (&[5], &[9, 3, 7, 1, 5], true, 1),
+            (&[4], &[9, 3, 7, 1, 5], false, 1),
+            (&[4, 1], &[1, 4], true, 2),
+        ] {
+            let (list, points) = (scoped(of_list), points(of_certificate));
+            let points = DistributionPoints::read(&points);
+            assert_eq!(list.covers(false, &points), covers, "{of_list:?} {of_certificate:?}");
+            assert_eq!(list.comparisons(&points), comparisons);
+        }
     }
 
     /// RFC 5280 5.3, 5.3.3

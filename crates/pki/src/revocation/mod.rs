@@ -1,22 +1,40 @@
 //! Certificate revocation lists and their policy.
 //!
 //! Revocation checks are off unless a list is given. Lists are parsed once, when the verifier is
-//! built; their signatures and dates are checked at each use. RFC 5280 6.3
+//! built; their signatures and dates are checked in each verification. RFC 5280 6.3
+//!
+//! An authority decides how many distribution points its certificates have, and an application may
+//! load its lists. So the work is paid from the [`Budget`] of the verification: a list costs one
+//! unit for each certificate of its issuer, and four for each of its distribution points or of the
+//! certificate's, whichever are fewer: no list alone exhausts the budget, whoever wrote it. The
+//! signature of a list is checked once for each key, and all keys except the first pay for the
+//! list's bytes.
 
 mod list;
+mod signatures;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use pki_types::{CertificateRevocationListDer, UnixTime};
-use tercel_crypto::{Hash, HashAlgorithm, KeyKind};
+use tercel_crypto::{Hash, HashAlgorithm};
 
-use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::PathCertificate;
+use crate::algorithms::CertificateAlgorithm;
+use crate::budget::Budget;
+use crate::certificate::{KeyFit, PathCertificate};
 use crate::reason::RefusalReason;
-use list::List;
+use list::{DistributionPoints, List};
+pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 
 /// The policy for revocation lists. The default is the strictest policy: the whole chain below the
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
+///
+/// A list covers the certificates of its issuer that are within its scope: of its distribution
+/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). A list that does not
+/// cover a certificate never shows that the certificate is not revoked. If such a list, with a
+/// valid signature of the certificate's issuer, has the certificate's number, which the issuer has
+/// given once (RFC 5280 4.1.2.2), and no valid list covers the certificate, then the certificate is
+/// refused as revoked under each policy that looks it up. OpenSSL refuses it as well ("different CRL scope").
 ///
 /// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
 /// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
@@ -24,7 +42,8 @@ use list::List;
 pub struct RevocationPolicy {
     /// Check only the leaf, not the intermediates.
     pub end_entity_only: bool,
-    /// Accept a certificate that no list covers.
+    /// Accept a certificate that no list covers, unless its issuer has revoked it on a list for
+    /// others. RFC 5280 6.3.3 calls the status UNDETERMINED.
     pub allow_unknown_status: bool,
     /// Accept a list after its nextUpdate.
     pub allow_expired_lists: bool,
@@ -46,6 +65,8 @@ impl std::error::Error for UnreadableCrl {}
 #[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<List>,
+    /// The indices of the lists of each issuer (the content of the SEQUENCE of its name).
+    by_issuer: BTreeMap<Box<[u8]>, Vec<usize>>,
     /// The digest of each list.
     digests: Vec<Vec<u8>>,
     pub(crate) policy: RevocationPolicy,
@@ -61,12 +82,27 @@ impl fmt::Debug for Revocation {
     }
 }
 
+/// A list that may decide on the status of a certificate. The order is the one in which lists are
+/// consulted.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Consulted {
+    /// Whether the list does not cover the certificate, but has its number.
+    is_for_others: bool,
+    /// Whether the list states the identifier of the key that the certificate states.
+    fit: KeyFit,
+    index: usize,
+    /// Whether the list has the certificate.
+    is_revoked: bool,
+}
+
 impl Revocation {
     pub(crate) fn add(
         &mut self,
         crl: &CertificateRevocationListDer<'_>,
     ) -> Result<(), UnreadableCrl> {
-        self.lists.push(List::read(crl).map_err(|_| UnreadableCrl)?);
+        let list = List::read(crl).map_err(|_| UnreadableCrl)?;
+        self.by_issuer.entry(list.issuer.clone()).or_default().push(self.lists.len());
+        self.lists.push(list);
         self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
         Ok(())
     }
@@ -84,78 +120,82 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list is enough. `pay` pays for the verification of one signature by a key of a kind.
-    pub(crate) fn check(
+    /// list that covers the certificate is enough, and without one, a list for others may show that
+    /// the certificate is revoked.
+    pub(crate) fn check<'a>(
         &self,
         certificate: &PathCertificate<'_>,
-        issuer: &Signer<'_>,
+        issuer: Signer<'a>,
         algorithms: &[&'static CertificateAlgorithm],
         now: UnixTime,
-        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
+        work: ListWork<'_, 'a>,
     ) -> Result<(), RefusalReason> {
-        let points = certificate.extensions.distribution_points;
-        let mut result = match self.policy.allow_unknown_status {
-            true => Ok(()),
-            false => Err(RefusalReason::UnknownRevocationStatus),
-        };
-        let mut is_covered = false;
-        for list in &self.lists {
-            if *list.issuer != *certificate.fields.issuer || !list.covers(certificate.is_ca, points)
-            {
+        let mut result = None;
+        for consulted in self.consulted(certificate, work.budget)? {
+            let Consulted { is_for_others, index, is_revoked, .. } = consulted;
+            if result == Some(Ok(())) && (is_for_others || !is_revoked) {
                 continue;
             }
-            let outcome = issuer.check_signature(list, algorithms, pay).and_then(|()| {
-                if list.has(certificate.fields.serial_number) {
-                    return Err(RefusalReason::Revoked);
-                }
-                // The list states what holds at a later time. RFC 5280 5.1.2.4
-                if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
-                    return Err(RefusalReason::InvalidCrl);
-                }
-                // RFC 5280 5.1.2.5
-                let next_update = list.next_update;
-                match next_update < now && !self.policy.allow_expired_lists {
-                    true => Err(RefusalReason::CrlExpired { next_update }),
-                    false => Ok(()),
-                }
-            });
-            if let Err(RefusalReason::Revoked | RefusalReason::PathLimits) = outcome {
-                return outcome;
+            let Some(list) = self.lists.get(index) else { continue };
+            let is_signed = work.signatures.check((index, list), issuer, algorithms, work.budget);
+            let outcome = match is_signed {
+                Ok(()) if is_revoked => return Err(RefusalReason::Revoked),
+                Ok(()) => self.check_dates(list, now),
+                Err(RefusalReason::PathLimits) => return Err(RefusalReason::PathLimits),
+                Err(reason) => Err(reason),
+            };
+            if !is_for_others && (result.is_none() || outcome.is_ok()) {
+                result = Some(outcome);
             }
-            if !is_covered || outcome.is_ok() {
-                result = outcome;
-            }
-            is_covered = true;
         }
-        result
+        result.unwrap_or(match self.policy.allow_unknown_status {
+            true => Ok(()),
+            false => Err(RefusalReason::UnknownRevocationStatus),
+        })
     }
-}
 
-/// The issuer of a certificate, as the signer of its lists.
-pub(crate) struct Signer<'a> {
-    /// The content of the SEQUENCE of the key's AlgorithmIdentifier, and the bits of the key.
-    pub(crate) key: (&'a [u8], &'a [u8]),
-    /// Whether its key usage, if any, has cRLSign.
-    pub(crate) may_sign_lists: bool,
-}
-
-impl Signer<'_> {
-    /// RFC 5280 6.3.3 (f), (g)
-    fn check_signature(
+    /// The lists of the certificate's issuer that cover the certificate, or have its number. Of
+    /// each, those come first that state the identifier of its issuer's key, because several
+    /// authorities may have one name. RFC 5280 4.2.1.1, 5.2.1
+    fn consulted(
         &self,
-        list: &List,
-        algorithms: &[&'static CertificateAlgorithm],
-        pay: &mut dyn FnMut(KeyKind) -> Result<(), RefusalReason>,
-    ) -> Result<(), RefusalReason> {
-        let (key_algorithm, key) = self.key;
-        let algorithm = algorithms::find(algorithms, &list.signature_algorithm, key_algorithm);
-        let (true, Ok(algorithm)) = (self.may_sign_lists, algorithm) else {
+        certificate: &PathCertificate<'_>,
+        budget: &mut Budget,
+    ) -> Result<Vec<Consulted>, RefusalReason> {
+        let PathCertificate { fields, extensions, .. } = certificate;
+        let Some(indices) = self.by_issuer.get(fields.issuer) else { return Ok(Vec::new()) };
+        let points = extensions.distribution_points.unwrap_or_default();
+        budget.pay(points.len() / 4)?;
+        let points = DistributionPoints::read(points);
+        let stated = extensions.issuer_key_identifier();
+        let mut consulted = Vec::new();
+        for &index in indices {
+            let Some(list) = self.lists.get(index) else { continue };
+            budget.pay(list.comparisons(&points).saturating_mul(4).saturating_add(1))?;
+            // The number is hashed.
+            budget.pay(fields.serial_number.len() / 16)?;
+            let is_revoked = list.has(fields.serial_number);
+            let is_for_others = !list.covers(certificate.is_ca, &points);
+            if is_revoked || !is_for_others {
+                let fit = KeyFit::new(stated, list.key_identifier.as_deref());
+                consulted.push(Consulted { is_for_others, fit, index, is_revoked });
+            }
+        }
+        consulted.sort_unstable();
+        Ok(consulted)
+    }
+
+    fn check_dates(&self, list: &List, now: UnixTime) -> Result<(), RefusalReason> {
+        // The list states what holds at a later time. RFC 5280 5.1.2.4
+        if list.this_update.as_secs() > now.as_secs().saturating_add(MAX_CLOCK_SKEW) {
             return Err(RefusalReason::InvalidCrl);
-        };
-        pay(algorithm.key())?;
-        let key = algorithm.parse_key(key).map_err(|_| RefusalReason::InvalidCrl)?;
-        let verified = algorithm.verify_by(&key, &list.signed, &list.signature);
-        verified.map_err(|_| RefusalReason::InvalidCrl)
+        }
+        // RFC 5280 5.1.2.5
+        let next_update = list.next_update;
+        match next_update < now && !self.policy.allow_expired_lists {
+            true => Err(RefusalReason::CrlExpired { next_update }),
+            false => Ok(()),
+        }
     }
 }
 

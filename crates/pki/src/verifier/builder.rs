@@ -58,6 +58,10 @@ impl ChainVerifierBuilder {
     }
 
     /// Adds a revocation list. The first list turns revocation checks on.
+    ///
+    /// A verification hashes each list of the chain's issuers that it consults, whole: limit the
+    /// length of lists that are loaded automatically. All other work for lists is part of the
+    /// limits on path building ([`RefusalReason::PathLimits`](crate::RefusalReason::PathLimits)).
     pub fn crl(mut self, crl: &CertificateRevocationListDer<'_>) -> Result<Self, UnreadableCrl> {
         self.revocation.add(crl)?;
         Ok(self)

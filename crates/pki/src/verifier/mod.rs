@@ -113,7 +113,7 @@ impl ChainVerifier {
             | RefusalReason::BadSignature
             | RefusalReason::UnsupportedKey = reason
             {
-                refusal.chain_end = path_end::find(chain, self.trusted.roots.anchors());
+                refusal.chain_end = path_end::find(chain, &self.trusted.roots);
             }
             refusal
         })
@@ -199,8 +199,8 @@ impl ChainVerifier {
         }
         // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
         // authority.
-        let Some(path) = path else { return Ok(Trust::Pin) };
-        self.check_status(&path, &parsed, ocsp, now)?;
+        let Some(mut path) = path else { return Ok(Trust::Pin) };
+        self.check_status(&mut path, &parsed, ocsp, now)?;
         self.trusted.remember(&path);
         Ok(Trust::Anchor)
     }
@@ -210,7 +210,7 @@ impl ChainVerifier {
     /// one. RFC 7633 4.3.3
     fn check_status(
         &self,
-        path: &Path<'_>,
+        path: &mut Path<'_>,
         leaf: &Certificate<'_>,
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
@@ -222,7 +222,8 @@ impl ChainVerifier {
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
                 let Trusted { algorithms, revocation, .. } = &self.trusted;
-                ocsp::check(response, leaf, &Issuer::of(path), algorithms, revocation, now)
+                let (issuer, work) = (Issuer::of(path), path.list_work());
+                ocsp::check(response, leaf, &issuer, algorithms, revocation, now, work)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),

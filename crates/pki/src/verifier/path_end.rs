@@ -3,22 +3,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pki_types::{CertificateDer, SignatureVerificationAlgorithm, TrustAnchor};
+use pki_types::{CertificateDer, SignatureVerificationAlgorithm};
 
 use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::{Certificate, read_key};
+use crate::certificate::{Certificate, KeyFit, read_key};
 use crate::chain_end::{ChainEnd, NearestAnchor};
 use crate::der;
+use crate::roots::Roots;
 
 /// Finds where the best candidate path of a chain ends. `None` if the leaf cannot be parsed, or if
 /// the path reaches a trust anchor, so that the chain was refused for something else.
-pub(super) fn find(
-    chain: &[CertificateDer<'_>],
-    anchors: &[TrustAnchor<'static>],
-) -> Option<ChainEnd> {
+pub(super) fn find(chain: &[CertificateDer<'_>], roots: &Roots) -> Option<ChainEnd> {
     let parsed: Vec<_> =
         chain.iter().take(MAX_CERTIFICATES).map(|der| Certificate::parse(der).ok()).collect();
-    let named = AnchorsByName::new(&parsed, anchors);
+    let named = AnchorsByName::new(&parsed, roots);
     let mut search = Search { parsed: &parsed, named: &named, steps: 0, best: None };
     search.follow(0, &mut Vec::new());
     let (_, _, position) = search.best?;
@@ -32,17 +30,20 @@ pub(super) fn find(
     })
 }
 
-/// The keys (`SubjectPublicKeyInfo`, its content) of the anchors whose names occur in the chain.
-struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<&'a [u8]>>);
+/// The keys (`SubjectPublicKeyInfo`, its content) of the anchors whose names occur in the chain,
+/// each with its identifier.
+struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<(&'a [u8], Option<&'a [u8]>)>>);
 
 impl<'a> AnchorsByName<'a> {
     /// Looks up each anchor once, so that the work does not grow with the product.
-    fn new(parsed: &[Option<Certificate<'a>>], anchors: &'a [TrustAnchor<'static>]) -> Self {
+    fn new(parsed: &[Option<Certificate<'a>>], roots: &'a Roots) -> Self {
         let names: HashSet<_> = parsed.iter().flatten().map(|known| known.issuer).collect();
-        let mut found: HashMap<&[u8], Vec<&[u8]>> = HashMap::new();
-        for anchor in anchors.iter().filter(|anchor| names.contains(&*anchor.subject)) {
-            let key = &*anchor.subject_public_key_info;
-            found.entry(&*anchor.subject).or_default().push(key);
+        let mut found: HashMap<&[u8], Vec<_>> = HashMap::new();
+        for (index, anchor) in roots.anchors().iter().enumerate() {
+            if names.contains(&*anchor.subject) {
+                let key = (&*anchor.subject_public_key_info, roots.key_identifier(index));
+                found.entry(&*anchor.subject).or_default().push(key);
+            }
         }
         Self(found)
     }
@@ -53,10 +54,16 @@ impl<'a> AnchorsByName<'a> {
         let Some(keys) = self.0.get(last.issuer) else { return Some(NearestAnchor::None) };
         if last.issuer == last.subject {
             let own = der::single(last.subject_public_key_info, der::SEQUENCE).ok();
-            let is_known = keys.iter().any(|key| Some(*key) == own);
+            let is_known = keys.iter().any(|(key, _)| Some(*key) == own);
             return (!is_known).then_some(NearestAnchor::OtherKey);
         }
-        let is_signed = keys.iter().take(MAX_SIGNATURES).any(|key| has_signed(key, last));
+        // As in the search, the keys whose identifier fits are tried first. RFC 5280 4.2.1.1
+        let stated = last.issuer_key_identifier();
+        let mut keys: Vec<_> =
+            keys.iter().map(|(key, own)| (KeyFit::new(stated, *own), *key)).collect();
+        keys.sort_by_key(|(fit, _)| *fit);
+        let mut keys = keys.into_iter().take(MAX_SIGNATURES);
+        let is_signed = keys.any(|(_, key)| has_signed(key, last));
         (!is_signed).then_some(NearestAnchor::OtherSigner)
     }
 }

@@ -10,6 +10,7 @@ mod pem_cases;
 
 mod algorithms;
 mod anchors;
+mod anchors_of_one_name;
 mod chain_end;
 mod constrained_names;
 mod describe;

@@ -2,7 +2,8 @@
 
 use pki_types::CertificateRevocationListDer;
 use rcgen::{
-    CertificateRevocationListParams, KeyIdMethod, RevokedCertParams, SerialNumber, date_time_ymd,
+    CertificateRevocationListParams, CrlDistributionPoint, CrlIssuingDistributionPoint, CrlScope,
+    KeyIdMethod, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 use tercel_pki::{ChainVerifier, RefusalReason, RevocationPolicy, Trust, UnreadableCrl};
 
@@ -40,7 +41,11 @@ fn list_of(
     this_year: i32,
     next_year: i32,
 ) -> CertificateRevocationListDer<'static> {
-    let params = CertificateRevocationListParams {
+    params_of(revoked, this_year, next_year).signed_by(issuer).unwrap().der().clone()
+}
+
+fn params_of(revoked: &[u64], this_year: i32, next_year: i32) -> CertificateRevocationListParams {
+    CertificateRevocationListParams {
         this_update: date_time_ymd(this_year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
         crl_number: SerialNumber::from(1),
@@ -55,8 +60,7 @@ fn list_of(
             })
             .collect(),
         key_identifier_method: KeyIdMethod::Sha256,
-    };
-    params.signed_by(issuer).unwrap().der().clone()
+    }
 }
 
 fn verified(
@@ -205,7 +209,6 @@ fn an_anchor_needs_the_key_usage_to_sign_lists() {
 /// RFC 5280 4.2.1.13, 5.2.5, 6.3.3 (b) (2)
 #[test]
 fn a_list_covers_the_certificates_of_its_scope() {
-    use rcgen::{CrlDistributionPoint, CrlIssuingDistributionPoint, CrlScope};
     let point = |uri: &str| CrlDistributionPoint { uris: vec![uri.to_owned()] };
     let (here, there) = ("http://a.example/1.crl", "http://a.example/2.crl");
     let unknown = Err(RefusalReason::UnknownRevocationStatus);
@@ -219,20 +222,59 @@ fn a_list_covers_the_certificates_of_its_scope() {
         let (pki, _) = numbered();
         let mut leaf = service();
         leaf.crl_distribution_points = points;
-        let distribution_point = point(here);
-        let params = CertificateRevocationListParams {
-            issuing_distribution_point: Some(CrlIssuingDistributionPoint {
-                distribution_point,
-                scope,
-            }),
-            this_update: date_time_ymd(2021, 1, 1),
-            next_update: date_time_ymd(2030, 1, 1),
-            crl_number: SerialNumber::from(1),
-            revoked_certs: vec![],
-            key_identifier_method: KeyIdMethod::Sha256,
-        };
-        let list = params.signed_by(&pki.intermediate).unwrap().der().clone();
+        let list = list_at(&pki.intermediate, &[], here, scope);
         assert_eq!(verified(&pki, &pki.chain(&leaf), &[list], LEAF_ONLY), expected);
+    }
+}
+
+/// A list of a distribution point.
+fn list_at(
+    issuer: &Authority,
+    revoked: &[u64],
+    point: &str,
+    scope: Option<CrlScope>,
+) -> CertificateRevocationListDer<'static> {
+    let distribution_point = CrlDistributionPoint { uris: vec![point.to_owned()] };
+    let point = CrlIssuingDistributionPoint { distribution_point, scope };
+    let params = CertificateRevocationListParams {
+        issuing_distribution_point: Some(point),
+        ..params_of(revoked, 2021, 2030)
+    };
+    params.signed_by(issuer).unwrap().der().clone()
+}
+
+/// A list for others does not show that a certificate is not revoked. The issuer has given the
+/// number once, so the list shows that it is. RFC 5280 4.1.2.2, 5.2.5, 6.3.3 (b) (2)
+#[test]
+fn a_certificate_on_a_list_for_others_is_revoked_if_its_status_is_unknown() {
+    let (here, there) = ("http://a.example/1.crl", "http://a.example/2.crl");
+    let (pki, _) = numbered();
+    let mut leaf = service();
+    leaf.serial_number = Some(SerialNumber::from(LEAF));
+    leaf.crl_distribution_points = vec![CrlDistributionPoint { uris: vec![here.to_owned()] }];
+    let chain = pki.chain(&leaf);
+    let issuer = &pki.intermediate;
+    let others: [(&str, _); 2] = [(there, None), (here, Some(CrlScope::CaCertsOnly))];
+    let lenient = RevocationPolicy { allow_unknown_status: true, ..LEAF_ONLY };
+    let outcomes = |lists: &[CertificateRevocationListDer<'_>]| {
+        [LEAF_ONLY, lenient].map(|policy| verified(&pki, &chain, lists, policy))
+    };
+    let unknown = [Err(RefusalReason::UnknownRevocationStatus), Ok(Trust::Anchor)];
+    let (revoked, accepted) = ([Err(RefusalReason::Revoked); 2], [Ok(Trust::Anchor); 2]);
+    for (point, scope) in others {
+        let of = |issuer, revoked: &[u64]| list_at(issuer, revoked, point, scope);
+        assert_eq!(outcomes(&[of(issuer, &[1])]), unknown);
+        assert_eq!(outcomes(&[of(issuer, &[LEAF])]), revoked);
+        // By another authority of this name
+        let (stranger, _) = numbered();
+        assert_eq!(outcomes(&[of(&stranger.intermediate, &[LEAF])]), unknown);
+        // A list that covers the certificate decides, unless it is not valid.
+        let (other, list) = (of(issuer, &[LEAF]), list_at(issuer, &[], here, None));
+        assert_eq!(outcomes(&[other.clone(), list.clone()]), accepted);
+        assert_eq!(outcomes(&[list, other.clone()]), accepted);
+        let invalid = list_at(&stranger.intermediate, &[], here, None);
+        assert_eq!(outcomes(&[other.clone(), invalid.clone()]), revoked);
+        assert_eq!(outcomes(&[invalid, other]), revoked);
     }
 }
 
@@ -250,6 +292,37 @@ fn several_lists_of_one_issuer_are_consulted() {
     ] {
         assert_eq!(verified(&pki, &chain, &lists, LEAF_ONLY), expected);
     }
+}
+
+/// Lists of many authorities with one name: the one that states the key identifier of the leaf's
+/// issuer is consulted first, and the work is limited. RFC 5280 4.2.1.1, 5.2.1
+#[test]
+fn of_many_lists_of_one_name_the_issuers_is_consulted_first() {
+    let (pki, _) = numbered();
+    let stranger = |_| {
+        let authority = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
+        list(&authority, &[1], 2030)
+    };
+    let mut lists: Vec<_> = (0..120).map(stranger).collect();
+    lists.push(list(&pki.intermediate, &[], 2030));
+    let mut leaf = service();
+    leaf.serial_number = Some(SerialNumber::from(LEAF));
+    let outcome = |leaf, lists: &[_]| verified(&pki, &pki.chain(leaf), lists, LEAF_ONLY);
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::PathLimits));
+    leaf.use_authority_key_identifier_extension = true;
+    assert_eq!(outcome(&leaf, &lists), Ok(Trust::Anchor));
+    // A list with another identifier is consulted as well if it has the certificate.
+    let mut other = list(&pki.intermediate, &[LEAF], 2030);
+    lists.push(other.clone());
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::Revoked));
+    other = {
+        let method = KeyIdMethod::PreSpecified(b"another".to_vec());
+        let params = params_of(&[LEAF], 2021, 2030);
+        let params = CertificateRevocationListParams { key_identifier_method: method, ..params };
+        params.signed_by(&pki.intermediate).unwrap().der().clone()
+    };
+    *lists.last_mut().unwrap() = other;
+    assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::Revoked));
 }
 
 /// Another encoding of a serial number is none: the list would not have it. X.690 8.3.2

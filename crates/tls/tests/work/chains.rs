@@ -3,7 +3,7 @@
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, GeneralSubtree, IsCa, KeyPair,
-    NameConstraints, SignatureAlgorithm, SigningKey,
+    NameConstraints, PublicKeyData, SignatureAlgorithm, SigningKey,
 };
 use tercel::ServerName;
 use tercel::pki::{ChainVerifier, Roots, Usage};
@@ -11,8 +11,8 @@ use tercel::pki_types::{CertificateDer, UnixTime};
 
 use crate::{Case, Counted};
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
-type Chain = Vec<CertificateDer<'static>>;
+pub(crate) type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(crate) type Chain = Vec<CertificateDer<'static>>;
 
 /// Most instructions of a refusal. Without the limits, thirty certificates with one subject take
 /// more than fifty times as many.
@@ -70,11 +70,21 @@ pub(crate) fn cases() -> Vec<Case> {
         all.add_der(other.der()).unwrap();
     }
     let large = std::sync::Arc::new(ChainVerifier::builder(all.into()).build().unwrap());
+    let rsa = key_of(&rcgen::PKCS_RSA_SHA256);
+    let crowd = std::sync::Arc::new(crowd(&rsa));
+    let of_crowd = |key| vec![signed_leaf(&Authority::self_signed(authority("Crowd"), key).unwrap())];
     let mut bad = vec![leaf("Root")];
     bad.extend((0..30).flat_map(|number| same_subject(&number.to_string(), "Nobody", 1)));
     let cases = chains.into_iter().map(|(name, chain)| (name, chain, &verifier));
-    let cases =
-        cases.chain([(WITH_ONE_ANCHOR, bad.clone(), &verifier), (WITH_ALL_ANCHORS, bad, &large)]);
+    let cases = cases.chain([
+        (WITH_ONE_ANCHOR, bad.clone(), &verifier),
+        (WITH_ALL_ANCHORS, bad, &large),
+        ("two hundred anchors of one name, P-256", of_crowd(key()), &crowd),
+        ("two hundred anchors of one name, RSA", of_crowd(rsa), &crowd),
+    ]);
+    let with_lists = crate::lists::cases();
+    let with_lists = with_lists.iter().map(|(name, chain, verifier)| (*name, chain.clone(), verifier));
+    let cases = cases.chain(with_lists);
     let case = |(name, chain, verifier): (&str, Chain, &std::sync::Arc<ChainVerifier>)| {
         let verifier = std::sync::Arc::clone(verifier);
         Case {
@@ -89,6 +99,44 @@ pub(crate) fn cases() -> Vec<Case> {
 
 const WITH_ONE_ANCHOR: &str = "an invalid signature by the root, with one anchor";
 const WITH_ALL_ANCHORS: &str = "an invalid signature by the root, with five hundred anchors";
+
+/// A verifier with two hundred anchors of one name, half of which have RSA keys. All have another
+/// key than the leaves' issuer.
+fn crowd(rsa: &KeyPair) -> ChainVerifier {
+    let issuer = rcgen::Issuer::new(authority("Crowd"), rsa);
+    let mut roots = Roots::new();
+    for number in 0..200_usize {
+        let params = authority("Crowd");
+        let anchor = match number % 2 {
+            0 => params.signed_by(&OtherRsa::new(rsa, number), &issuer),
+            _ => params.signed_by(&key(), &issuer),
+        };
+        roots.add_der(anchor.unwrap().der()).unwrap();
+    }
+    ChainVerifier::builder(roots.into()).build().unwrap()
+}
+
+/// The public half of an RSA key whose private half nobody has.
+struct OtherRsa(Vec<u8>);
+
+impl OtherRsa {
+    fn new(template: &KeyPair, number: usize) -> Self {
+        let mut bytes = template.der_bytes().to_vec();
+        // In the middle of the modulus.
+        bytes[100..108].copy_from_slice(&number.to_be_bytes());
+        Self(bytes)
+    }
+}
+
+impl PublicKeyData for OtherRsa {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &rcgen::PKCS_RSA_SHA256
+    }
+}
 
 /// Callgrind counts all of this.
 #[inline(never)]
@@ -126,7 +174,7 @@ pub(crate) fn report(all: &[Counted], ordinary: u64) {
     }
 }
 
-fn key() -> KeyPair {
+pub(crate) fn key() -> KeyPair {
     KeyPair::generate().unwrap()
 }
 
@@ -134,7 +182,7 @@ fn key_of(algorithm: &'static SignatureAlgorithm) -> KeyPair {
     KeyPair::generate_for(algorithm).unwrap()
 }
 
-fn authority(name: &str) -> CertificateParams {
+pub(crate) fn authority(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -24,6 +24,7 @@ mod configs;
 #[cfg(feature = "ech")]
 mod encrypted;
 mod hellos;
+mod lists;
 mod requests;
 mod retries;
 

@@ -5,7 +5,7 @@
 //! valid path. The oracle reads [`Content`], what the generator has put into each certificate: it
 //! has neither code nor a parser in common with the builder that it judges.
 //!
-//! The rules are those of RFC 5280 6.1; of the application (purposes, RFC 5280 4.2.1.12; the
+//! The rules are those of RFC 5280 6.1 and 6.3; of the application (purposes, RFC 5280 4.2.1.12; the
 //! server's name, RFC 9525 6.3; a key that may sign handshakes, RFC 9846 4.5.1); and the forms of
 //! RFC 5280 4.1 and 4.2 that a reader depends on. An anchor is an authority whose certificate
 //! states restrictions (RFC 5280 6.2), or it is the leaf itself.
@@ -16,20 +16,25 @@
 //! compares.
 
 mod names;
+mod status;
 
 use tercel_pki::Usage;
 
 use super::certificate::{
     Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN, KeyForm, Purpose, Time, Value,
 };
-use super::world::{Made, NOW, World};
+use super::lists::MadeList;
+use super::world::{LookedUp, Made, NOW, World};
 use names::{check_name, is_net, is_same_name, is_valid_for};
+use status::check_status;
 
 /// A leaf and what it is verified with.
 pub(crate) struct Given<'w> {
     anchors: Vec<&'w Made>,
     sent: Vec<&'w Made>,
     leaf: &'w Made,
+    lists: &'w [MadeList],
+    looked_up: LookedUp,
     name: Option<&'w str>,
     usage: Usage,
 }
@@ -68,6 +73,8 @@ impl<'w> Given<'w> {
             anchors: each_once(&world.roots),
             sent: each_once(&world.sent),
             leaf: &world.leaves[leaf],
+            lists: &world.lists,
+            looked_up: world.looked_up,
             name: world.name.as_deref(),
             usage: world.usage,
         }
@@ -123,6 +130,7 @@ impl<'w> Given<'w> {
             if let Some(anchor) = anchor {
                 self.check_anchor(&anchor.content, &mut rules);
                 check_policies(&contents, &mut rules);
+                check_status(&path, self.lists, self.looked_up, &mut rules);
             }
         }
         rules.sort_unstable();

@@ -81,10 +81,10 @@ fn relation(base: &GeneralName, name: &GeneralName) -> Relation {
         (GeneralName::Dns(base), GeneralName::Dns(name)) => dns_relation(&text(base), &text(name)),
         (GeneralName::Email(base), GeneralName::Email(name)) => {
             let (base, name) = (text(base), text(name));
-            let (_, host) = name.split_once('@').expect("an e-mail address");
-            match base.split_once('@') {
+            let (local, host) = mailbox(&name).expect("an e-mail address");
+            match mailbox(&base) {
                 // The part before the @ depends on case; all here are in lower case.
-                Some(_) => within(base == name),
+                Some(base) => within(base == (local, host)),
                 None => within(is_host_within(&base, host)),
             }
         }
@@ -110,6 +110,15 @@ fn relation(base: &GeneralName, name: &GeneralName) -> Relation {
         }
         _ => unreachable!("names of one form"),
     }
+}
+
+/// The local part, without quotes, and the host of a mailbox. RFC 5321 4.1.2
+fn mailbox(text: &str) -> Option<(String, &str)> {
+    let (local, host) = text.rsplit_once('@')?;
+    let quoted = local.strip_prefix('"').and_then(|local| local.strip_suffix('"'));
+    // No backslash here stands for itself.
+    let local = quoted.map_or(local.to_owned(), |quoted| quoted.replace('\\', ""));
+    Some((local, host))
 }
 
 /// Labels may be added on the left. A base with a first dot needs one more label at least. A
@@ -189,7 +198,7 @@ pub(super) fn is_valid_for(presented: &GeneralName, name: &str) -> bool {
 
 /// Names are compared without regard to case and to the type of their strings. RFC 5280 7.1
 pub(super) fn is_same_name(one: &Name, other: &Name) -> bool {
-    one.text.eq_ignore_ascii_case(&other.text)
+    one.text.to_lowercase() == other.text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The comparison of distinguished names with a base. RFC 5280 4.2.1.10, 7.1
 
 use super::Incomparable;
+use crate::budget::Budget;
 use crate::certificate::string;
 use crate::der::{self, Element, Malformed, Reader};
-use crate::path::budget::Budget;
 use crate::reason::RefusalReason;
 
 /// An attribute of a distinguished name.

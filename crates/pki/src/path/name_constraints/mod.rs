@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 use tercel_wire::is_dns_name;
 
-use super::budget::Budget;
+use crate::budget::Budget;
 use crate::certificate::{PathCertificate, is_general_name, string};
 use crate::der::{self, Element, Malformed, Reader};
 use crate::reason::RefusalReason;

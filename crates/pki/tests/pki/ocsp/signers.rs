@@ -113,6 +113,34 @@ fn a_delegate_on_a_list_may_not_sign() {
     assert_eq!(outcome(&[31]), Err(RefusalReason::StapleUntrusted));
 }
 
+/// The lists about delegates are paid from the same budget as those about the path.
+#[test]
+fn the_work_for_delegates_and_lists_is_limited() {
+    let case = Case::new();
+    let delegate =
+        delegate(&case.pki.intermediate, |params| params.serial_number = Some(31.into()));
+    let response = delegated(&case, &delegate);
+    // Each has the delegate, and is signed by another authority of the issuer's name.
+    let stranger = |_| {
+        let authority = Authority::self_signed(ca_params("Intermediate"), key(P256)).unwrap();
+        list(&authority, &[31], 2030)
+    };
+    let strangers: Vec<_> = (0..120).map(stranger).collect();
+    for (count, expected) in [(60, Ok(Trust::Anchor)), (120, Err(RefusalReason::PathLimits))] {
+        let policy = RevocationPolicy { end_entity_only: true, ..RevocationPolicy::default() };
+        let mut builder = ChainVerifier::builder(case.pki.roots()).revocation_policy(policy);
+        builder = builder.ocsp_policy(OcspPolicy::Require);
+        builder = builder.crl(&list(&case.pki.intermediate, &[], 2030)).unwrap();
+        for list in &strangers[..count] {
+            builder = builder.crl(list).unwrap();
+        }
+        let staple = Some(Staple::Response(&response));
+        let verifier = builder.build().unwrap();
+        let found = verifier.verify(Usage::Server, &case.chain, None, staple, now());
+        assert_eq!(found.map_err(|refusal| refusal.reason), expected, "{count}");
+    }
+}
+
 /// The issuer's name in a certificate that the delegate issued to itself. It is the delegate's own
 /// name.
 fn self_named(certificate: &CertificateDer<'_>) -> Vec<u8> {

@@ -1,11 +1,13 @@
-//! The work that a search for a path may cost.
+//! The work that the verification of one chain may cost: the search for a path, and the
+//! revocation lists for its certificates. The signatures of a stapled OCSP response are not part of it:
+//! their number has a limit of its own.
 
 use tercel_crypto::KeyKind;
 
 use crate::reason::RefusalReason;
 
 /// The rest of the allowed work. A refusal for [`RefusalReason::PathLimits`] ends the search.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     signatures: u32,
     units: usize,
@@ -27,19 +29,26 @@ impl Budget {
         Ok(())
     }
 
-    /// Pays for comparisons of names, candidates or policies, each about a hundred instructions.
+    /// Pays for comparisons of names, candidates, policies or lists, each about a hundred
+    /// instructions.
     pub(crate) fn pay(&mut self, units: usize) -> Result<(), RefusalReason> {
         self.units = self.units.checked_sub(units).ok_or(RefusalReason::PathLimits)?;
         Ok(())
     }
+
+    /// The units that were paid for signatures, and for comparisons.
+    #[cfg(test)]
+    pub(crate) fn spent(&self) -> (u32, usize) {
+        (MOST_SIGNATURES - self.signatures, MOST_UNITS - self.units)
+    }
 }
 
-/// The maximum cost of the signatures in one search, with those of revocation lists. The unit is
-/// a signature by a P-256 key. A path of 32 intermediates with RSA keys is within the limit.
-const MOST_SIGNATURES: u32 = 96;
+/// The maximum cost of the signatures in one verification, with those of revocation lists. The
+/// unit is a signature by a P-256 key. A path of 32 intermediates with RSA keys is within the limit.
+pub(crate) const MOST_SIGNATURES: u32 = 96;
 
-/// The maximum number of comparisons in one search.
-const MOST_UNITS: usize = 250_000;
+/// The maximum number of comparisons in one verification.
+pub(crate) const MOST_UNITS: usize = 250_000;
 
 #[cfg(test)]
 mod tests {

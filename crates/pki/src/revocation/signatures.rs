@@ -1,0 +1,78 @@
+//! The signatures of revocation lists, checked once in a verification for each key.
+
+use crate::algorithms::{self, CertificateAlgorithm};
+use crate::budget::Budget;
+use crate::reason::RefusalReason;
+
+use super::list::List;
+
+/// The issuer of a certificate, as the signer of its lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signer<'a> {
+    /// The content of the SEQUENCE of the key's AlgorithmIdentifier, and the bits of the key.
+    pub(crate) key: (&'a [u8], &'a [u8]),
+    /// Whether its key usage, if any, has cRLSign.
+    pub(crate) may_sign_lists: bool,
+}
+
+/// The work for lists that a verification may still do, and has done.
+pub(crate) struct ListWork<'w, 'a> {
+    pub(crate) budget: &'w mut Budget,
+    pub(crate) signatures: &'w mut ListSignatures<'a>,
+}
+
+/// The signatures of lists that were checked in one verification.
+#[derive(Debug, Default)]
+pub(crate) struct ListSignatures<'a>(Vec<ListSignature<'a>>);
+
+#[derive(Debug)]
+struct ListSignature<'a> {
+    /// The index of the list.
+    list: usize,
+    key: (&'a [u8], &'a [u8]),
+    is_valid: bool,
+}
+
+impl<'a> ListSignatures<'a> {
+    /// Checks whether the issuer has signed the list. RFC 5280 6.3.3 (f), (g)
+    pub(super) fn check(
+        &mut self,
+        (index, list): (usize, &List),
+        issuer: Signer<'a>,
+        algorithms: &[&'static CertificateAlgorithm],
+        budget: &mut Budget,
+    ) -> Result<(), RefusalReason> {
+        let (key_algorithm, key) = issuer.key;
+        let algorithm = algorithms::find(algorithms, &list.signature_algorithm, key_algorithm);
+        let (true, Ok(algorithm)) = (issuer.may_sign_lists, algorithm) else {
+            return Err(RefusalReason::InvalidCrl);
+        };
+        // All known signatures are compared.
+        budget.pay(self.0.len() / 8)?;
+        let mut of_list = self.0.iter().filter(|one| one.list == index).peekable();
+        let is_hashed = of_list.peek().is_some();
+        let known = of_list.find(|known| known.key == issuer.key).map(|known| known.is_valid);
+        let is_valid = match known {
+            Some(is_valid) => is_valid,
+            None => {
+                // The first time is paid by the application, which has chosen the list's length.
+                if is_hashed {
+                    budget.pay(list.signed.len() / 64)?;
+                }
+                budget.pay_signature(algorithm.key())?;
+                let verify = |key| algorithm.verify_by(&key, &list.signed, &list.signature).is_ok();
+                let is_valid = algorithm.parse_key(key).is_ok_and(verify);
+                self.0.push(ListSignature { list: index, key: issuer.key, is_valid });
+                is_valid
+            }
+        };
+        if is_valid { Ok(()) } else { Err(RefusalReason::InvalidCrl) }
+    }
+
+    /// The number of checked signatures, and the bytes that were hashed for them.
+    #[cfg(test)]
+    pub(crate) fn work(&self, revocation: &super::Revocation) -> (usize, usize) {
+        let bytes = |one: &ListSignature<'_>| revocation.lists[one.list].signed.len();
+        (self.0.len(), self.0.iter().map(bytes).sum())
+    }
+}
