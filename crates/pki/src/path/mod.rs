@@ -34,6 +34,7 @@ use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
+pub(crate) use name_constraints::canonical as canonical_name;
 use signature_cache::{Digest, SignatureCache};
 
 /// The trust anchors, and how signatures are verified.

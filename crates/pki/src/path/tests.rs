@@ -149,6 +149,7 @@ fn a_large_list_is_not_hashed_for_each_path() {
     let work = search("8 keys, a large list", &root, &[large], &chain);
     assert_eq!(work.result, Err(RefusalReason::PathLimits));
     assert!((2..8).contains(&work.list_signatures), "{work:?}");
+    assert!(work.hashed > work.list_signatures * 750_000, "{work:?}");
 }
 
 /// The status of a certificate is found once, although many paths have it.

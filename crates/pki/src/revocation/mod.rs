@@ -21,6 +21,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 use crate::algorithms::CertificateAlgorithm;
 use crate::budget::Budget;
 use crate::certificate::{KeyFit, PathCertificate};
+use crate::path::canonical_name;
 use crate::reason::RefusalReason;
 use list::{DistributionPoints, List};
 pub(crate) use signatures::{ListSignatures, ListWork, Signer};
@@ -64,8 +65,9 @@ impl std::error::Error for UnreadableCrl {}
 #[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<List>,
-    /// The indices of the lists of each issuer (the content of the SEQUENCE of its name).
-    by_issuer: BTreeMap<Box<[u8]>, Vec<usize>>,
+    /// The indices of the lists of each issuer, whose name is in its canonical encoding: a list
+    /// that is not found revokes nothing. RFC 5280 6.3.3 (b) (1), 7.1
+    by_issuer: BTreeMap<Vec<u8>, Vec<usize>>,
     /// The digest of each list.
     digests: Vec<Vec<u8>>,
     pub(crate) policy: RevocationPolicy,
@@ -100,7 +102,8 @@ impl Revocation {
         crl: &CertificateRevocationListDer<'_>,
     ) -> Result<(), UnreadableCrl> {
         let list = List::read(crl).map_err(|_| UnreadableCrl)?;
-        self.by_issuer.entry(list.issuer.clone()).or_default().push(self.lists.len());
+        let issuer = canonical_name(&list.issuer);
+        self.by_issuer.entry(issuer).or_default().push(self.lists.len());
         self.lists.push(list);
         self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
         Ok(())
@@ -162,7 +165,10 @@ impl Revocation {
         budget: &mut Budget,
     ) -> Result<Vec<Consulted>, RefusalReason> {
         let PathCertificate { fields, extensions, .. } = certificate;
-        let Some(indices) = self.by_issuer.get(fields.issuer) else { return Ok(Vec::new()) };
+        // The name is read.
+        budget.pay(fields.issuer.len() / 4)?;
+        let issuer = canonical_name(fields.issuer);
+        let Some(indices) = self.by_issuer.get(&issuer) else { return Ok(Vec::new()) };
         let points = extensions.distribution_points.unwrap_or_default();
         budget.pay(points.len() / 4)?;
         let points = DistributionPoints::read(points);
