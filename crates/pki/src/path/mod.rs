@@ -24,9 +24,7 @@ use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
 use crate::budget::Budget;
-use crate::certificate::{
-    Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key,
-};
+use crate::certificate::{Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key};
 use crate::der;
 use crate::reason::RefusalReason;
 use crate::revocation::{ListSignatures, ListWork, Revocation, Signer};
@@ -354,7 +352,8 @@ impl<'s, 'a> Search<'s, 'a> {
         let ordered = |(index, one): (usize, &Candidate<'a>)| {
             (self.order(below, one), index.saturating_add(1))
         };
-        let without_order = |((fit, ..), position): ((KeyFit, bool, bool), Position)| (fit, position);
+        let without_order =
+            |((fit, ..), position): ((KeyFit, bool, bool), Position)| (fit, position);
         let Some(first) = named.next() else { return Ok((None, Vec::new())) };
         let Some(second) = named.next() else {
             return Ok((Some(without_order(ordered(first))), Vec::new()));
@@ -368,7 +367,11 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// The order of candidates: the least is the best.
-    fn order(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> (KeyFit, bool, bool) {
+    fn order(
+        &self,
+        below: &PathCertificate<'a>,
+        candidate: &Candidate<'a>,
+    ) -> (KeyFit, bool, bool) {
         let Ok(issuer) = &candidate.read else { return (KeyFit::Other, true, true) };
         let stated = below.extensions.issuer_key_identifier();
         let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
@@ -587,8 +590,7 @@ impl<'s, 'a> Search<'s, 'a> {
             return known.result;
         }
         let Trusted { revocation, algorithms, .. } = self.trusted;
-        let work =
-            ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
+        let work = ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
         let result = revocation.check(step.certificate, by, algorithms, self.now, work);
         // An exhausted budget ends the search.
         if result != Err(RefusalReason::PathLimits) {

@@ -30,11 +30,11 @@ pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
 ///
 /// A list covers the certificates of its issuer that are within its scope: of its distribution
-/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). A list that does not
-/// cover a certificate never shows that the certificate is not revoked. If such a list, with a
-/// valid signature of the certificate's issuer, has the certificate's number, which the issuer has
-/// given once (RFC 5280 4.1.2.2), and no valid list covers the certificate, then the certificate is
-/// refused as revoked under each policy. OpenSSL refuses it as well ("different CRL scope").
+/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). No certificate is
+/// accepted because of a list that does not cover it. If such a list, with a valid signature of the
+/// certificate's issuer, has the certificate's number, which the issuer has given once (RFC 5280
+/// 4.1.2.2), and no valid list covers the certificate, then the certificate is refused as revoked
+/// under each policy. OpenSSL refuses it as well ("different CRL scope").
 ///
 /// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
 /// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
@@ -122,8 +122,8 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list that covers the certificate is enough, and without one, a list for others may show that
-    /// the certificate is revoked.
+    /// list that covers the certificate is enough, and without one, a list for others that has the
+    /// certificate decides.
     pub(crate) fn check<'a>(
         &self,
         certificate: &PathCertificate<'_>,
@@ -156,8 +156,8 @@ impl Revocation {
         })
     }
 
-    /// The lists of the certificate's issuer that cover the certificate, or have its number. Of
-    /// each, those come first that state the identifier of its issuer's key, because several
+    /// The lists of the certificate's issuer that cover the certificate, and then those that only
+    /// have its number. Lists with the identifier of its issuer's key come first, because several
     /// authorities may have one name. RFC 5280 4.2.1.1, 5.2.1
     fn consulted(
         &self,

@@ -57,11 +57,10 @@ impl<'a> ListSignatures<'a> {
             None => {
                 // The first time is paid by the application, which has chosen the list's length.
                 if is_hashed {
-                    budget.pay(list.signed.len() / 16)?;
+                    budget.pay(list.signed.len() / 4)?;
                 }
                 budget.pay_signature(algorithm.key())?;
-                let verify =
-                    |key| algorithm.verify_by(&key, &list.signed, &list.signature).is_ok();
+                let verify = |key| algorithm.verify_by(&key, &list.signed, &list.signature).is_ok();
                 let is_valid = algorithm.parse_key(key).is_ok_and(verify);
                 self.0.push(ListSignature { list: index, key: issuer.key, is_valid });
                 is_valid

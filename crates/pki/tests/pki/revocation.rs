@@ -44,11 +44,7 @@ fn list_of(
     params_of(revoked, this_year, next_year).signed_by(issuer).unwrap().der().clone()
 }
 
-fn params_of(
-    revoked: &[u64],
-    this_year: i32,
-    next_year: i32,
-) -> CertificateRevocationListParams {
+fn params_of(revoked: &[u64], this_year: i32, next_year: i32) -> CertificateRevocationListParams {
     CertificateRevocationListParams {
         this_update: date_time_ymd(this_year, 1, 1),
         next_update: date_time_ymd(next_year, 1, 1),
@@ -247,8 +243,8 @@ fn list_at(
     params.signed_by(issuer).unwrap().der().clone()
 }
 
-/// A list for others does not show that a certificate is not revoked. The issuer has given the
-/// number once, so the list shows that it is. RFC 5280 4.1.2.2, 5.2.5, 6.3.3 (b) (2)
+/// A list for others is no reason to accept a certificate. The issuer has given the number once, so
+/// the list is a reason to refuse it. RFC 5280 4.1.2.2, 5.2.5, 6.3.3 (b) (2)
 #[test]
 fn a_certificate_on_a_list_for_others_is_revoked_if_its_status_is_unknown() {
     let (here, there) = ("http://a.example/1.crl", "http://a.example/2.crl");

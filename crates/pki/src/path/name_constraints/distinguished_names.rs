@@ -1,9 +1,9 @@
 //! The comparison of distinguished names with a base, and with each other. RFC 5280 4.2.1.10, 7.1
 
 use super::Incomparable;
+use crate::budget::Budget;
 use crate::certificate::string;
 use crate::der::{self, Element, Malformed, Reader};
-use crate::budget::Budget;
 use crate::reason::RefusalReason;
 
 /// An attribute of a distinguished name.
