@@ -46,6 +46,14 @@ pub(crate) fn cases() -> Vec<Case> {
             let issuer = Authority::self_signed(authority("Crowd"), key_of(p521)).unwrap();
             [vec![signed_leaf(&issuer)], with_keys("Crowd", "Root", 200, p521)].concat()
         }),
+        // Each signature hashes the leaf.
+        ("a hundred issuers of a large leaf", {
+            let issuer = Authority::self_signed(authority("Crowd"), key()).unwrap();
+            let names: Vec<_> =
+                (0..2400).map(|number| format!("{number}.service.example")).collect();
+            let leaf = CertificateParams::new(names).unwrap().signed_by(&key(), &issuer).unwrap();
+            [vec![leaf.der().clone()], same_subject("Crowd", "Root", 110)].concat()
+        }),
         ("a mesh of eight authorities", mesh(8, &root)),
         ("a mesh of fourteen authorities", mesh(14, &root)),
         ("many constraints and many names", constrained(&root)),
