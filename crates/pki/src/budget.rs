@@ -44,7 +44,8 @@ impl Budget {
 }
 
 /// The maximum cost of the signatures in one verification, with those of revocation lists. The
-/// unit is a signature by a P-256 key. A path of 32 intermediates with RSA keys is within the limit.
+/// unit is a signature by a P-256 key. A path of 32 intermediates with RSA keys is within the
+/// limit.
 pub(crate) const MOST_SIGNATURES: u32 = 96;
 
 /// The maximum number of comparisons in one verification.

@@ -45,7 +45,7 @@ impl Name {
         }
         let value = match self.string {
             BMP_STRING => self.text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
-            // As OpenSSL and Go, and everybody else, read it: ISO 8859-1.
+            // OpenSSL, Go and all other readers take it for ISO 8859-1.
             TELETEX_STRING => self.text.chars().map(latin_1).collect(),
             _ => self.text.clone().into_bytes(),
         };

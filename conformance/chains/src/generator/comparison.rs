@@ -106,7 +106,9 @@ impl Known<'_, '_> {
             let mut valid = self.paths.iter().filter(|path| path.is_valid());
             return valid.all(|path| self.causes(path).into_iter().any(&mut is_cause));
         };
-        self.paths.iter().any(|path| causes_at(path, *depth, subject).into_iter().any(&mut is_cause))
+        self.paths
+            .iter()
+            .any(|path| causes_at(path, *depth, subject).into_iter().any(&mut is_cause))
     }
 
     /// The causes for which a judge may refuse a valid path.

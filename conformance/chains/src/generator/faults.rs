@@ -1,9 +1,8 @@
 //! The faults of single certificates. Each has a label, by which differences are explained.
 
 use super::certificate::{
-    BMP_STRING, CRL_SIGN, Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN,
-    KEY_ENCIPHERMENT, KeyForm, Name, PRINTABLE_STRING, Purpose, TELETEX_STRING, Time, UTF8_STRING,
-    Value,
+    BMP_STRING, CRL_SIGN, Content, DIGITAL_SIGNATURE, GeneralName, KEY_CERT_SIGN, KEY_ENCIPHERMENT,
+    KeyForm, Name, PRINTABLE_STRING, Purpose, TELETEX_STRING, Time, UTF8_STRING, Value,
 };
 use super::lists::POINTS;
 use super::random::Random;

@@ -104,6 +104,16 @@ impl List {
     }
 }
 
+#[cfg(test)]
+impl MadeList {
+    /// A list of this issuer, changed.
+    pub(crate) fn changed(issuer: &Made, keys: &Keys, change: impl Fn(&mut List)) -> Self {
+        let mut list = List::new(issuer);
+        change(&mut list);
+        list.made(keys)
+    }
+}
+
 /// The lists of an authority, with the labels of their faults. `issued` are serial numbers of
 /// certificates that it may have issued.
 pub(crate) fn of_authority(

@@ -120,6 +120,8 @@ impl OpenSsl {
         command.current_dir(&self.folder);
         command.args(["verify", "-show_chain", "-no-CApath", "-no-CAstore", "-partial_chain"]);
         command.args(["-CAfile", "roots", "-attime", &world.time.to_string()]);
+        // Policies are processed, and each is acceptable. RFC 5280 6.1.1 (c)
+        command.args(["-policy", "2.5.29.32.0"]);
         if !world.sent.is_empty() {
             command.args(["-untrusted", "sent"]);
         }
@@ -144,15 +146,13 @@ impl OpenSsl {
         let accepted = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         ensure!(!errors.contains("Error loading file"), "{errors}");
-        let of_file = |file: &String| accepted_by_openssl(&accepted, file);
-        let taken: Vec<_> = files.iter().map(of_file).collect();
-        let of_file = |(file, taken): (&String, Option<Vec<String>>)| match taken {
+        let of_leaf = |(file, leaf): (&String, &Made)| match accepted_by_openssl(&accepted, file) {
             Some(subjects) => {
                 Judgement { taken: vec![Taken::Subjects(subjects)], ..Judgement::default() }
             }
-            None => refused_by_openssl(&errors, file),
+            None => refused_by_openssl(&errors, file, &printed(leaf)),
         };
-        Ok(files.iter().zip(taken).map(of_file).collect())
+        Ok(files.iter().zip(&world.leaves).map(of_leaf).collect())
     }
 }
 
@@ -169,9 +169,10 @@ fn accepted_by_openssl(output: &str, file: &str) -> Option<Vec<String>> {
 }
 
 /// The errors that precede the line with the file's name, each after the subject of a certificate.
-fn refused_by_openssl(output: &str, file: &str) -> Judgement {
+/// An error of the whole path is without one, and taken for the leaf's.
+fn refused_by_openssl(output: &str, file: &str, leaf: &str) -> Judgement {
     let mut judgement = Judgement::default();
-    let mut previous = "";
+    let mut previous = leaf;
     for line in output.lines() {
         if line.starts_with("error ") && line.ends_with(": verification failed") {
             if line == format!("error {file}: verification failed") {
@@ -182,7 +183,7 @@ fn refused_by_openssl(output: &str, file: &str) -> Judgement {
             let at = Some((depth, previous.to_owned()));
             judgement.errors.push(Error { text: line.to_owned(), at });
         }
-        previous = line;
+        previous = if line.starts_with("error ") { leaf } else { line };
     }
     Judgement { errors: vec!["not read".to_owned().into()], ..Judgement::default() }
 }
@@ -309,12 +310,14 @@ mod tests {
         assert!(accepted_by_openssl(output, "c").is_none());
         let output = "CN = Root\nerror 9 at 1 depth lookup: early\nerror a: verification failed\n\
                       CN = Leaf\nerror 18 at 0 depth lookup: self\n\
-                      CN = Leaf\nerror 9 at 0 depth lookup: early\nerror b: verification failed\n";
-        let text = |file| refused_by_openssl(output, file).text();
+                      CN = Leaf\nerror 9 at 0 depth lookup: early\nerror b: verification failed\n\
+                      error 43 at 0 depth lookup: policy\nerror d: verification failed\n";
+        let text = |file| refused_by_openssl(output, file, "CN = Own").text();
         assert_eq!(text("a"), "error 9 at 1 depth lookup: early [CN = Root]");
         let both = "error 18 at 0 depth lookup: self [CN = Leaf], \
                     error 9 at 0 depth lookup: early [CN = Leaf]";
         assert_eq!(text("b"), both);
         assert_eq!(text("c"), "not read");
+        assert_eq!(text("d"), "error 43 at 0 depth lookup: policy [CN = Own]");
     }
 }

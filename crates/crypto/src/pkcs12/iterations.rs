@@ -128,7 +128,7 @@ mod tests {
         for file in FILES {
             check(file).unwrap();
             let (_, numbers) = changed(file, &|_| None);
-            // Of the MAC, of the key, and of the certificates.
+            // The MAC, the key and the certificates have one each.
             assert!(numbers >= 3, "{numbers}");
             for place in 0..numbers {
                 let with = |count: u64| {

@@ -212,7 +212,7 @@ fn is_revoked<'p>(
     match revocation.check(delegate, by, algorithms, now, work) {
         Err(RefusalReason::Revoked) => Ok(true),
         Err(RefusalReason::PathLimits) => Err(RefusalReason::PathLimits),
-        // Without a list, the delegate is taken for good.
+        // Without a list, the delegate is accepted.
         _ => Ok(false),
     }
 }

@@ -32,6 +32,7 @@ use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
+pub(crate) use name_constraints::canonical as canonical_name;
 use signature_cache::{Digest, SignatureCache};
 
 /// The trust anchors, and how signatures are verified.
@@ -448,8 +449,9 @@ impl<'s, 'a> Search<'s, 'a> {
         let trusted = self.trusted;
         let Certificate { signature_algorithm, signed, .. } = below.fields;
         let algorithm = algorithms::find(&trusted.algorithms, signature_algorithm, key_algorithm)?;
-        // The message is hashed in any case, and a key is compared with those of other signatures.
-        self.budget.pay(signed.len() / 64)?;
+        // The message is hashed, for the cache and for the signature, and a key is compared with
+        // those of other signatures.
+        self.budget.pay(signed.len() / 4)?;
         let cache = trusted.signature_cache.as_ref();
         let digest = cache.map(|cache| {
             cache.digest([key_algorithm, key, signature_algorithm, signed, below.signature])

@@ -94,7 +94,7 @@ fn search(what: &str, root: &Authority, lists: &[Vec<u8>], chain: &Chain) -> Wor
     assert!(paid <= MOST_SIGNATURES && units <= MOST_UNITS);
     assert!(list_signatures <= usize::try_from(MOST_SIGNATURES).unwrap());
     let total: usize = lists.iter().map(Vec::len).sum();
-    assert!(hashed <= total + 16 * MOST_UNITS, "{hashed} of {total}");
+    assert!(hashed <= 2 * total + 4 * MOST_UNITS, "{hashed} of {total}");
     work
 }
 
@@ -149,6 +149,7 @@ fn a_large_list_is_not_hashed_for_each_path() {
     let work = search("8 keys, a large list", &root, &[large], &chain);
     assert_eq!(work.result, Err(RefusalReason::PathLimits));
     assert!((2..8).contains(&work.list_signatures), "{work:?}");
+    assert!(work.hashed > work.list_signatures * 750_000, "{work:?}");
 }
 
 /// The status of a certificate is found once, although many paths have it.

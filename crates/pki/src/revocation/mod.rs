@@ -7,8 +7,8 @@
 //! load its lists. So the work is paid from the [`Budget`] of the verification: a list costs one
 //! unit for each certificate of its issuer, and four for each of its distribution points or of the
 //! certificate's, whichever are fewer: no list alone exhausts the budget, whoever wrote it. The
-//! signature of a list is checked once for each key, and all keys except the first pay for the
-//! list's bytes.
+//! signature of a list is checked once for each key, and all keys except the first two pay for
+//! the list's bytes.
 
 mod list;
 mod signatures;
@@ -22,6 +22,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 use crate::algorithms::CertificateAlgorithm;
 use crate::budget::Budget;
 use crate::certificate::{KeyFit, PathCertificate};
+use crate::path::canonical_name;
 use crate::reason::RefusalReason;
 use list::{DistributionPoints, List};
 pub(crate) use signatures::{ListSignatures, ListWork, Signer};
@@ -30,11 +31,11 @@ pub(crate) use signatures::{ListSignatures, ListWork, Signer};
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
 ///
 /// A list covers the certificates of its issuer that are within its scope: of its distribution
-/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). A list that does not
-/// cover a certificate never shows that the certificate is not revoked. If such a list, with a
-/// valid signature of the certificate's issuer, has the certificate's number, which the issuer has
-/// given once (RFC 5280 4.1.2.2), and no valid list covers the certificate, then the certificate is
-/// refused as revoked under each policy that looks it up. OpenSSL refuses it as well ("different CRL scope").
+/// point, and of the kind that it is for (RFC 5280 5.2.5, 6.3.3 (b) (2)). No certificate is
+/// accepted because of a list that does not cover it. If such a list, with a valid signature of the
+/// certificate's issuer, has the certificate's number, which the issuer has given once (RFC 5280
+/// 4.1.2.2), and no valid list covers the certificate, then the certificate is refused as revoked
+/// under each policy that looks it up. OpenSSL refuses it as well ("different CRL scope").
 ///
 /// A certificate that is itself trusted, as an anchor or a pinned leaf, is looked up in no list and
 /// needs no OCSP response. To end its trust, remove it from the [`Roots`](crate::Roots).
@@ -65,8 +66,9 @@ impl std::error::Error for UnreadableCrl {}
 #[derive(Default)]
 pub(crate) struct Revocation {
     lists: Vec<List>,
-    /// The indices of the lists of each issuer (the content of the SEQUENCE of its name).
-    by_issuer: BTreeMap<Box<[u8]>, Vec<usize>>,
+    /// The indices of the lists of each issuer, whose name is in its canonical encoding: a list
+    /// that is not found revokes nothing. RFC 5280 6.3.3 (b) (1), 7.1
+    by_issuer: BTreeMap<Vec<u8>, Vec<usize>>,
     /// The digest of each list.
     digests: Vec<Vec<u8>>,
     pub(crate) policy: RevocationPolicy,
@@ -101,7 +103,8 @@ impl Revocation {
         crl: &CertificateRevocationListDer<'_>,
     ) -> Result<(), UnreadableCrl> {
         let list = List::read(crl).map_err(|_| UnreadableCrl)?;
-        self.by_issuer.entry(list.issuer.clone()).or_default().push(self.lists.len());
+        let issuer = canonical_name(&list.issuer);
+        self.by_issuer.entry(issuer).or_default().push(self.lists.len());
         self.lists.push(list);
         self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
         Ok(())
@@ -120,8 +123,8 @@ impl Revocation {
     /// Checks a certificate of a path against the lists of its issuer. RFC 5280 6.3.3
     ///
     /// A valid list that has the certificate decides, also if it is outdated. Otherwise one valid
-    /// list that covers the certificate is enough, and without one, a list for others may show that
-    /// the certificate is revoked.
+    /// list that covers the certificate is enough, and without one, a list for others that has the
+    /// certificate decides.
     pub(crate) fn check<'a>(
         &self,
         certificate: &PathCertificate<'_>,
@@ -154,8 +157,8 @@ impl Revocation {
         })
     }
 
-    /// The lists of the certificate's issuer that cover the certificate, or have its number. Of
-    /// each, those come first that state the identifier of its issuer's key, because several
+    /// The lists of the certificate's issuer that cover the certificate, and then those that only
+    /// have its number. Lists with the identifier of its issuer's key come first, because several
     /// authorities may have one name. RFC 5280 4.2.1.1, 5.2.1
     fn consulted(
         &self,
@@ -163,7 +166,10 @@ impl Revocation {
         budget: &mut Budget,
     ) -> Result<Vec<Consulted>, RefusalReason> {
         let PathCertificate { fields, extensions, .. } = certificate;
-        let Some(indices) = self.by_issuer.get(fields.issuer) else { return Ok(Vec::new()) };
+        // The name is read.
+        budget.pay(fields.issuer.len() / 4)?;
+        let issuer = canonical_name(fields.issuer);
+        let Some(indices) = self.by_issuer.get(&issuer) else { return Ok(Vec::new()) };
         let points = extensions.distribution_points.unwrap_or_default();
         budget.pay(points.len() / 4)?;
         let points = DistributionPoints::read(points);

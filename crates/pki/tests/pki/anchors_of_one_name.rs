@@ -10,8 +10,8 @@ use crate::support::{Authority, Chain, P256, Pki, ca_params, der, key, now, serv
 const NAME: &str = "kubernetes";
 const RSA: &SignatureAlgorithm = &rcgen::PKCS_RSA_SHA256;
 
-/// The public half of an RSA key whose private half nobody has. Two hundred complete keys would
-/// take a minute.
+/// The public half of an RSA key without a private one. Two hundred complete keys would take a
+/// minute.
 struct OtherRsa(Vec<u8>);
 
 impl OtherRsa {

@@ -243,8 +243,8 @@ fn list_at(
     params.signed_by(issuer).unwrap().der().clone()
 }
 
-/// A list for others does not show that a certificate is not revoked. The issuer has given the
-/// number once, so the list shows that it is. RFC 5280 4.1.2.2, 5.2.5, 6.3.3 (b) (2)
+/// A list for others is no reason to accept a certificate. The issuer has given the number once, so
+/// the list is a reason to refuse it. RFC 5280 4.1.2.2, 5.2.5, 6.3.3 (b) (2)
 #[test]
 fn a_certificate_on_a_list_for_others_is_revoked_if_its_status_is_unknown() {
     let (here, there) = ("http://a.example/1.crl", "http://a.example/2.crl");
@@ -278,6 +278,29 @@ fn a_certificate_on_a_list_for_others_is_revoked_if_its_status_is_unknown() {
     }
 }
 
+/// A list is its issuer's in each spelling of the issuer's name. RFC 5280 5.1.2.3, 6.3.3 (b) (1),
+/// 7.1
+#[test]
+fn a_list_may_spell_its_issuers_name_differently() {
+    let (pki, chain) = numbered();
+    let name = rcgen::DnValue::PrintableString("INTERMEDIATE".try_into().unwrap());
+    let mut params = ca_params("Intermediate");
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    let spelled = rcgen::Issuer::new(params, pki.intermediate.key());
+    let of = |revoked: &[u64]| params_of(revoked, 2021, 2030).signed_by(&spelled).unwrap();
+    let lenient = RevocationPolicy { allow_unknown_status: true, ..LEAF_ONLY };
+    let outcome = |lists: &[_], policy| verified(&pki, &chain, lists, policy);
+    let (clean, revoking) = (of(&[]).der().clone(), of(&[LEAF]).der().clone());
+    assert_eq!(outcome(std::slice::from_ref(&clean), LEAF_ONLY), Ok(Trust::Anchor));
+    let usual = list(&pki.intermediate, &[], 2030);
+    for lists in [vec![revoking.clone()], vec![usual, revoking]] {
+        for policy in [LEAF_ONLY, lenient] {
+            assert_eq!(outcome(&lists, policy), Err(RefusalReason::Revoked));
+        }
+    }
+}
+
 /// A list that has the certificate decides, and otherwise one valid list is enough.
 #[test]
 fn several_lists_of_one_issuer_are_consulted() {
@@ -307,7 +330,9 @@ fn of_many_lists_of_one_name_the_issuers_is_consulted_first() {
     lists.push(list(&pki.intermediate, &[], 2030));
     let mut leaf = service();
     leaf.serial_number = Some(SerialNumber::from(LEAF));
-    let outcome = |leaf, lists: &[_]| verified(&pki, &pki.chain(leaf), lists, LEAF_ONLY);
+    let outcome = |leaf: &rcgen::CertificateParams, lists: &[_]| {
+        verified(&pki, &pki.chain(leaf), lists, LEAF_ONLY)
+    };
     assert_eq!(outcome(&leaf, &lists), Err(RefusalReason::PathLimits));
     leaf.use_authority_key_identifier_extension = true;
     assert_eq!(outcome(&leaf, &lists), Ok(Trust::Anchor));

@@ -46,6 +46,14 @@ pub(crate) fn cases() -> Vec<Case> {
             let issuer = Authority::self_signed(authority("Crowd"), key_of(p521)).unwrap();
             [vec![signed_leaf(&issuer)], with_keys("Crowd", "Root", 200, p521)].concat()
         }),
+        // Each signature hashes the leaf.
+        ("a hundred issuers of a large leaf", {
+            let issuer = Authority::self_signed(authority("Crowd"), key()).unwrap();
+            let names: Vec<_> =
+                (0..2400).map(|number| format!("{number}.service.example")).collect();
+            let leaf = CertificateParams::new(names).unwrap().signed_by(&key(), &issuer).unwrap();
+            [vec![leaf.der().clone()], same_subject("Crowd", "Root", 110)].concat()
+        }),
         ("a mesh of eight authorities", mesh(8, &root)),
         ("a mesh of fourteen authorities", mesh(14, &root)),
         ("many constraints and many names", constrained(&root)),
@@ -72,7 +80,8 @@ pub(crate) fn cases() -> Vec<Case> {
     let large = std::sync::Arc::new(ChainVerifier::builder(all.into()).build().unwrap());
     let rsa = key_of(&rcgen::PKCS_RSA_SHA256);
     let crowd = std::sync::Arc::new(crowd(&rsa));
-    let of_crowd = |key| vec![signed_leaf(&Authority::self_signed(authority("Crowd"), key).unwrap())];
+    let of_crowd =
+        |key| vec![signed_leaf(&Authority::self_signed(authority("Crowd"), key).unwrap())];
     let mut bad = vec![leaf("Root")];
     bad.extend((0..30).flat_map(|number| same_subject(&number.to_string(), "Nobody", 1)));
     let cases = chains.into_iter().map(|(name, chain)| (name, chain, &verifier));
@@ -82,9 +91,6 @@ pub(crate) fn cases() -> Vec<Case> {
         ("two hundred anchors of one name, P-256", of_crowd(key()), &crowd),
         ("two hundred anchors of one name, RSA", of_crowd(rsa), &crowd),
     ]);
-    let with_lists = crate::lists::cases();
-    let with_lists = with_lists.iter().map(|(name, chain, verifier)| (*name, chain.clone(), verifier));
-    let cases = cases.chain(with_lists);
     let case = |(name, chain, verifier): (&str, Chain, &std::sync::Arc<ChainVerifier>)| {
         let verifier = std::sync::Arc::clone(verifier);
         Case {
@@ -94,7 +100,11 @@ pub(crate) fn cases() -> Vec<Case> {
             run: Box::new(move || counted_refusal(&verifier, &chain)),
         }
     };
-    cases.map(case).collect()
+    let mut cases: Vec<_> = cases.map(case).collect();
+    cases.extend(
+        crate::lists::cases().into_iter().map(|(name, chain, own)| case((name, chain, &own))),
+    );
+    cases
 }
 
 const WITH_ONE_ANCHOR: &str = "an invalid signature by the root, with one anchor";
@@ -116,7 +126,7 @@ fn crowd(rsa: &KeyPair) -> ChainVerifier {
     ChainVerifier::builder(roots.into()).build().unwrap()
 }
 
-/// The public half of an RSA key whose private half nobody has.
+/// The public half of an RSA key without a private one.
 struct OtherRsa(Vec<u8>);
 
 impl OtherRsa {

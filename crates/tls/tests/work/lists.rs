@@ -30,20 +30,28 @@ pub(crate) fn cases() -> Vec<(&'static str, Chain, Arc<ChainVerifier>)> {
         })
         .collect();
     vec![
-        ("lists: a thousand, and 1500 distribution points", {
-            let mut params = CertificateParams::new(["service.example".to_owned()]).unwrap();
-            let uris = |number| CrlDistributionPoint { uris: vec![point(number)] };
-            params.crl_distribution_points = (0..1500).map(uris).collect();
-            vec![params.signed_by(&key(), &root).unwrap().der().clone()]
-        }, verifier(&root, &for_points)),
+        (
+            "lists: a thousand, and 1500 distribution points",
+            {
+                let mut params = CertificateParams::new(["service.example".to_owned()]).unwrap();
+                let uris = |number| CrlDistributionPoint { uris: vec![point(number)] };
+                params.crl_distribution_points = (0..1500).map(uris).collect();
+                vec![params.signed_by(&key(), &root).unwrap().der().clone()]
+            },
+            verifier(&root, &for_points),
+        ),
         ("lists: one of two megabytes, and eight keys", by_many(&root, 8), {
             verifier(&root, &[large, list(&root, &[], None)])
         }),
-        ("lists: two hundred that have the certificate, by others", {
-            let mut params = CertificateParams::new(["service.example".to_owned()]).unwrap();
-            params.serial_number = Some(SerialNumber::from(7));
-            vec![params.signed_by(&key(), &root).unwrap().der().clone()]
-        }, verifier(&root, &of_strangers)),
+        (
+            "lists: two hundred that have the certificate, by others",
+            {
+                let mut params = CertificateParams::new(["service.example".to_owned()]).unwrap();
+                params.serial_number = Some(SerialNumber::from(7));
+                vec![params.signed_by(&key(), &root).unwrap().der().clone()]
+            },
+            verifier(&root, &of_strangers),
+        ),
     ]
 }
 

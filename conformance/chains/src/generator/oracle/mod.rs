@@ -5,9 +5,9 @@
 //! valid path. The oracle reads [`Content`], what the generator has put into each certificate: it
 //! has neither code nor a parser in common with the builder that it judges.
 //!
-//! The rules are those of RFC 5280 6.1 and 6.3; of the application (purposes, RFC 5280 4.2.1.12; the
-//! server's name, RFC 9525 6.3; a key that may sign handshakes, RFC 9846 4.5.1); and the forms of
-//! RFC 5280 4.1 and 4.2 that a reader depends on. An anchor is an authority whose certificate
+//! The rules are those of RFC 5280 6.1 and 6.3; of the application (purposes, RFC 5280 4.2.1.12;
+//! the server's name, RFC 9525 6.3; a key that may sign handshakes, RFC 9846 4.5.1); and the forms
+//! of RFC 5280 4.1 and 4.2 that a reader depends on. An anchor is an authority whose certificate
 //! states restrictions (RFC 5280 6.2), or it is the leaf itself.
 //!
 //! Where an RFC leaves a choice, the rule is the stricter one. No rule reads what RFC 5280 demands

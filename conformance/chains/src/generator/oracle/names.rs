@@ -240,4 +240,16 @@ mod tests {
             }
         }
     }
+
+    /// RFC 5321 4.1.2
+    #[test]
+    fn a_quoted_local_part_has_several_spellings() {
+        let relation = |base, name| relation(&GeneralName::Email(base), &GeneralName::Email(name));
+        let is_within = |base, name| relation(base, name) == Relation::Within;
+        assert!(is_within(b"a@h.example", br#""a"@h.example"#));
+        assert!(is_within(br#""\a"@h.example"#, b"a@h.example"));
+        assert!(is_within(b"h.example", br#""a@b"@h.example"#));
+        assert!(!is_within(b"b@h.example", br#""a@b"@h.example"#));
+        assert!(!is_within(b"a@h.example", br#""a "@h.example"#));
+    }
 }

@@ -1,4 +1,4 @@
-//! The comparison of distinguished names with a base. RFC 5280 4.2.1.10, 7.1
+//! The comparison of distinguished names with a base, and with each other. RFC 5280 4.2.1.10, 7.1
 
 use super::Incomparable;
 use crate::budget::Budget;
@@ -44,6 +44,32 @@ pub(super) fn is_prefix(
         }
     }
     Ok(true)
+}
+
+/// An encoding of a distinguished name (the content of its SEQUENCE) that is the same for all
+/// spellings of the name: it depends on no order within a set, and for strings on no type, case or
+/// additional space. RFC 5280 7.1
+pub(crate) fn canonical(name: &[u8]) -> Vec<u8> {
+    let read = || {
+        let (mut sets, mut encoded) = (Reader::new(name), Vec::new());
+        while !sets.is_empty() {
+            let set = read_set(sets.expect(der::SET)?)?;
+            let mut attributes: Vec<_> = set.iter().map(canonical_attribute).collect();
+            attributes.sort_unstable();
+            encoded.extend(der::encoded(der::SET, &attributes.concat()));
+        }
+        Ok::<_, Malformed>(encoded)
+    };
+    read().unwrap_or_else(|Malformed| name.to_vec())
+}
+
+fn canonical_attribute(attribute: &Attribute<'_>) -> Vec<u8> {
+    let kind = der::encoded(der::OBJECT_IDENTIFIER, attribute.kind);
+    let value = match prepared(attribute.value) {
+        Ok(Some(text)) => der::encoded(der::UTF8_STRING, text.as_bytes()),
+        Ok(None) | Err(Incomparable) => attribute.value.whole.to_vec(),
+    };
+    der::sequence(&[kind, value].concat())
 }
 
 /// Whether two sets have the same attributes, in any order.
@@ -166,6 +192,31 @@ mod tests {
         let other = name(&[set(&[(11, UTF8, "B"), (10, UTF8, "A")])]);
         assert_eq!(judge(DIRECTORY, &one, &other), WITHIN);
         assert_eq!(judge(DIRECTORY, &name(&[]), &one), WITHIN);
+    }
+
+    /// RFC 5280 7.1
+    #[test]
+    fn a_name_has_one_canonical_encoding() {
+        const UTF8: u8 = der::UTF8_STRING;
+        let of = |sets: &[Vec<u8>]| canonical(&sets.concat());
+        let one = of(&[set(&[(6, UTF8, "NL"), (10, UTF8, "\u{cb}xample Org")])]);
+        for other in [
+            set(&[(10, UTF8, " \u{eb}xample  ORG "), (6, der::PRINTABLE_STRING, "nl")]),
+            set(&[(6, der::IA5_STRING, "NL"), (10, UTF8, "\u{eb}xample org")]),
+        ] {
+            assert_eq!(of(&[other]), one);
+        }
+        for other in [
+            set(&[(6, UTF8, "NL")]),
+            set(&[(6, UTF8, "NL"), (11, UTF8, "\u{cb}xample Org")]),
+            set(&[(6, der::INTEGER, "NL"), (10, UTF8, "\u{cb}xample Org")]),
+        ] {
+            assert_ne!(of(&[other]), one);
+        }
+        let two = [set(&[(6, UTF8, "NL")]), set(&[(10, UTF8, "\u{cb}xample Org")])];
+        assert_ne!(of(&two), one);
+        // What is no name is compared byte by byte.
+        assert_eq!(canonical(b"no name"), b"no name");
     }
 
     /// A long value in a base is compared with each of many short names.

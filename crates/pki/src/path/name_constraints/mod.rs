@@ -16,6 +16,7 @@ use crate::budget::Budget;
 use crate::certificate::{PathCertificate, is_general_name, string};
 use crate::der::{self, Element, Malformed, Reader};
 use crate::reason::RefusalReason;
+pub(crate) use distinguished_names::canonical;
 use distinguished_names::{is_prefix, read_set};
 
 /// The constraints of one authority.
