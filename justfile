@@ -75,7 +75,7 @@ lints:
     cargo clippy --workspace --all-targets --features "$(tools/features.sh)" -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
-    for crate in tercel tercel-quinn tercel-proxy tercel-cli; do \
+    for crate in tercel tercel-quinn tercel-rustls tercel-proxy tercel-cli; do \
         cargo clippy -p $crate --no-default-features -- -D warnings || exit 1; \
     done
     tools/loom.sh --check

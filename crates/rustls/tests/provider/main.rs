@@ -1,0 +1,12 @@
+//! The provider in handshakes with itself and with rustls' provider on aws-lc-rs, and its parts
+//! against published vectors.
+
+mod handshakes;
+mod key_exchange;
+mod private_keys;
+mod quic;
+mod records;
+mod resumption;
+mod stock;
+mod support;
+mod wycheproof;
