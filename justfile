@@ -211,6 +211,14 @@ faults *FLAGS="": programs
 rust-users:
     cargo run --locked --manifest-path conformance/rust-users/Cargo.toml --target-dir {{ rust-users-build }}
 
+# Run unmodified libraries that use rustls on Tercel's provider: conformance/rust-users/README.md.
+rustls-users:
+    cargo run --locked --manifest-path conformance/rust-users/rustls/Cargo.toml --target-dir {{ rust-users-build }}
+
+# Run rustls' API tests and HPKE tests on Tercel's provider; DIR is a checkout of rustls 0.23.
+rustls-tests DIR *FLAGS="":
+    tools/rustls-tests.sh {{ quote(DIR) }} {{ FLAGS }}
+
 # Time programs on Tercel, rustls and OpenSSL, alternately: conformance/rust-users/README.md.
 rust-users-compare: (timed "compare/rustls") (timed "compare/openssl") (timed ".")
     {{ rust-users-build }}/release/tercel-rust-users compare {{ rust-users-build }}/release/timed-rustls {{ rust-users-build }}/release/timed-openssl
