@@ -4,8 +4,10 @@ use std::fmt;
 
 use rustls::crypto::{ActiveKeyExchange, CompletedKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
-use rustls::{Error, NamedGroup, OtherError, PeerMisbehaved, ProtocolVersion};
+use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 use tercel_crypto::{CryptoError, KeyExchange, KeyExchangeAlgorithm};
+
+use crate::error;
 
 /// A group, and the algorithm of its shares.
 pub(crate) struct Group {
@@ -32,12 +34,12 @@ impl Group {
 
 impl SupportedKxGroup for Group {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        let exchange = KeyExchange::generate(self.algorithm).map_err(error)?;
+        let exchange = KeyExchange::generate(self.algorithm).map_err(refusal)?;
         Ok(Box::new(Exchange { name: self.name, component: self.component, exchange }))
     }
 
     fn start_and_complete(&self, peer_share: &[u8]) -> Result<CompletedKeyExchange, Error> {
-        let (pub_key, secret) = KeyExchange::respond(self.algorithm, peer_share).map_err(error)?;
+        let (pub_key, secret) = KeyExchange::respond(self.algorithm, peer_share).map_err(refusal)?;
         let secret = SharedSecret::from(secret.as_bytes());
         Ok(CompletedKeyExchange { group: self.name, pub_key, secret })
     }
@@ -70,7 +72,7 @@ struct Exchange {
 
 impl ActiveKeyExchange for Exchange {
     fn complete(self: Box<Self>, peer_share: &[u8]) -> Result<SharedSecret, Error> {
-        let secret = self.exchange.agree_in_place(peer_share).map_err(error)?;
+        let secret = self.exchange.agree_in_place(peer_share).map_err(refusal)?;
         Ok(SharedSecret::from(secret.as_bytes()))
     }
 
@@ -83,7 +85,7 @@ impl ActiveKeyExchange for Exchange {
         self: Box<Self>,
         peer_share: &[u8],
     ) -> Result<SharedSecret, Error> {
-        let secret = self.exchange.agree_traditional_in_place(peer_share).map_err(error)?;
+        let secret = self.exchange.agree_traditional_in_place(peer_share).map_err(refusal)?;
         Ok(SharedSecret::from(secret.as_bytes()))
     }
 
@@ -102,9 +104,9 @@ impl ActiveKeyExchange for Exchange {
 
 /// A share that is malformed is a fault of the peer (RFC 9846 4.3.8); any other failure is one of
 /// this machine.
-fn error(error: CryptoError) -> Error {
+fn refusal(error: CryptoError) -> Error {
     match error {
         CryptoError::InvalidShare => PeerMisbehaved::InvalidKeyShare.into(),
-        other => OtherError(std::sync::Arc::new(other)).into(),
+        other => error::other(other),
     }
 }

@@ -29,6 +29,7 @@
 //! | private keys | `sign.rs` |
 //! | verification of signatures, and a memory of verified ones | `verify.rs`, `signature_memory.rs` |
 //! | tickets | `ticketer.rs` |
+//! | HPKE (feature `hpke`) | `hpke.rs` |
 //! | random bytes | `random.rs` |
 //!
 //! - Only one AWS-LC is linked: rustls' own providers need not be compiled. Set `default-features =
@@ -49,7 +50,11 @@
 )]
 
 pub mod cipher_suite;
+mod error;
 mod hash;
+#[cfg(feature = "hpke")]
+#[cfg_attr(docsrs, doc(cfg(feature = "hpke")))]
+pub mod hpke;
 mod key_derivation;
 mod key_exchange;
 pub mod kx_group;

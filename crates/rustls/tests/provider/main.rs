@@ -2,6 +2,8 @@
 //! against published vectors.
 
 mod handshakes;
+#[cfg(feature = "hpke")]
+mod hpke;
 mod key_exchange;
 mod private_keys;
 mod quic;

@@ -230,8 +230,10 @@ const MODULES: [(&str, &[&str]); 14] = [
     (
         "crates/rustls/src",
         &[
+            "error",
             "random",
             "hash",
+            "hpke",
             "key_derivation",
             "records",
             "quic",
