@@ -39,7 +39,8 @@ impl SupportedKxGroup for Group {
     }
 
     fn start_and_complete(&self, peer_share: &[u8]) -> Result<CompletedKeyExchange, Error> {
-        let (pub_key, secret) = KeyExchange::respond(self.algorithm, peer_share).map_err(refusal)?;
+        let (pub_key, secret) =
+            KeyExchange::respond(self.algorithm, peer_share).map_err(refusal)?;
         let secret = SharedSecret::from(secret.as_bytes());
         Ok(CompletedKeyExchange { group: self.name, pub_key, secret })
     }

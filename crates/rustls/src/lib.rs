@@ -22,12 +22,12 @@
 //!
 //! | rustls' interface | here |
 //! |---|---|
-//! | suites of TLS 1.3 and QUIC, suites of TLS 1.2 | `tls13.rs`, `tls12.rs`, both over `records.rs` |
+//! | suites of TLS 1.3 and 1.2 | `tls13.rs`, `tls12.rs`, both over `records.rs` |
 //! | packets of QUIC | `quic.rs` |
 //! | hashes, HKDF, PRF | `hash.rs`, `key_derivation.rs` |
 //! | key exchange | `key_exchange.rs` |
 //! | private keys | `sign.rs` |
-//! | verification of signatures, and a memory of verified ones | `verify.rs`, `signature_memory.rs` |
+//! | verification of signatures, and their memory | `verify.rs`, `signature_memory.rs` |
 //! | tickets | `ticketer.rs` |
 //! | HPKE (feature `hpke`) | `hpke.rs` |
 //! | random bytes | `random.rs` |
@@ -35,7 +35,7 @@
 //! - Only one AWS-LC is linked: rustls' own providers need not be compiled. Set `default-features =
 //!   false` for rustls where the program declares it.
 //! - The provider does not claim FIPS 140-3: [`CryptoProvider::fips`] is false.
-//! - Keys with id-RSASSA-PSS and ML-DSA keys are refused, as by rustls' own providers.
+//! - Keys under id-RSASSA-PSS are refused, as by rustls' own providers.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -86,8 +86,8 @@ use rustls::crypto::CryptoProvider;
 /// use tercel_rustls::rustls::ServerConfig;
 ///
 /// # fn run() -> Result<(), tercel_rustls::rustls::Error> {
-/// let provider = Arc::new(tercel_rustls::default_provider());
-/// let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+/// let builder = ServerConfig::builder_with_provider(Arc::new(tercel_rustls::default_provider()));
+/// let builder = builder.with_safe_default_protocol_versions()?;
 /// # let _ = builder; Ok(()) }
 /// ```
 #[must_use]

@@ -38,13 +38,15 @@ pub(crate) fn record_key(
 pub(crate) struct WriteIv(pub(crate) [u8; NONCE_LEN]);
 
 impl WriteIv {
-    /// The IV XOR `number`, which is left-padded to the length of the IV. RFC 9846 5.3, RFC 9001 5.3
+    /// The IV XOR `number`, which is left-padded to the length of the IV. RFC 9846 5.3,
+    /// RFC 9001 5.3
     #[inline]
     pub(crate) fn nonce(&self, number: u64) -> [u8; NONCE_LEN] {
         self.nonce_of_path(0, number)
     }
 
-    /// The IV XOR the path identifier and the number. draft-ietf-quic-multipath, "Nonce Calculation"
+    /// The IV XOR the path identifier and the number. draft-ietf-quic-multipath 4, "Nonce
+    /// Calculation"
     #[inline]
     pub(crate) fn nonce_of_path(&self, path: u32, number: u64) -> [u8; NONCE_LEN] {
         let number = (u128::from(path) << 64) | u128::from(number);

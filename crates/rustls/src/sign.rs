@@ -12,7 +12,7 @@ use rustls::sign::{Signer, SigningKey};
 use rustls::{Error, SignatureAlgorithm, SignatureScheme};
 use tercel_crypto::{self as crypto, CryptoError, KeyKind};
 
-/// Loads an RSA, ECDSA or Ed25519 key in any of its encodings: PKCS#8, PKCS#1 or SEC 1.
+/// Loads an RSA, ECDSA, Ed25519 or ML-DSA key in any of its encodings: PKCS#8, PKCS#1 or SEC 1.
 ///
 /// # Errors
 /// If the key is malformed, of another kind, or an RSA key of a size that is refused: below 2048
@@ -62,6 +62,10 @@ fn load(
         KeyKind::EcdsaP384 => (SignatureAlgorithm::ECDSA, ECDSA_P384),
         KeyKind::EcdsaP521 => (SignatureAlgorithm::ECDSA, ECDSA_P521),
         KeyKind::Ed25519 => (SignatureAlgorithm::ED25519, ED25519),
+        // Cipher suites of TLS 1.2 have no name for ML-DSA, so that it is used in TLS 1.3 only.
+        KeyKind::MlDsa44 => (SignatureAlgorithm::Unknown(0), ML_DSA_44),
+        KeyKind::MlDsa65 => (SignatureAlgorithm::Unknown(0), ML_DSA_65),
+        KeyKind::MlDsa87 => (SignatureAlgorithm::Unknown(0), ML_DSA_87),
         _ => return Err(unusable(CryptoError::Unsupported)),
     };
     if !is_wanted(algorithm) {
@@ -89,6 +93,9 @@ const ECDSA_P384: &[Scheme] =
 const ECDSA_P521: &[Scheme] =
     &[(SignatureScheme::ECDSA_NISTP521_SHA512, crypto::SignatureAlgorithm::EcdsaSha512)];
 const ED25519: &[Scheme] = &[(SignatureScheme::ED25519, crypto::SignatureAlgorithm::Ed25519)];
+const ML_DSA_44: &[Scheme] = &[(SignatureScheme::ML_DSA_44, crypto::SignatureAlgorithm::MlDsa44)];
+const ML_DSA_65: &[Scheme] = &[(SignatureScheme::ML_DSA_65, crypto::SignatureAlgorithm::MlDsa65)];
+const ML_DSA_87: &[Scheme] = &[(SignatureScheme::ML_DSA_87, crypto::SignatureAlgorithm::MlDsa87)];
 
 #[derive(Debug)]
 struct PrivateKey {

@@ -24,10 +24,9 @@ use tercel_crypto::{Hash, HashAlgorithm, SecretBytes, fill_random};
 ///
 /// # What its timing shows
 ///
-/// A handshake with a known chain is faster. Thus a server, or somebody who sees the connection's
-/// packets, can find out whether the process has met this chain before. Configurations with
-/// different providers have different memories. Where one process acts for users that must not
-/// learn of each other, use one memory for each of them, or none.
+/// A handshake with a known chain is faster. Thus a server, or an observer of the connection's
+/// packets, can find out whether the process has met this chain before. Where one process acts for
+/// users that must not learn of each other, use one memory for each of them, or none.
 ///
 /// # Memory
 ///
@@ -44,7 +43,7 @@ use tercel_crypto::{Hash, HashAlgorithm, SecretBytes, fill_random};
 ///
 /// # Errors
 /// [`Error::FailedToGetRandomBytes`] if the random generator fails. The digests contain random
-/// bytes, so that nobody else can tell which signatures replace each other.
+/// bytes, so that a peer cannot find out which signatures replace each other.
 pub fn with_signature_memory(
     provider: CryptoProvider,
     entries: usize,

@@ -5,7 +5,9 @@ use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{
     AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id,
 };
-use tercel_crypto::KeyKind::{EcdsaP256, EcdsaP384, EcdsaP521, Ed25519, Rsa};
+use tercel_crypto::KeyKind::{
+    EcdsaP256, EcdsaP384, EcdsaP521, Ed25519, MlDsa44, MlDsa65, MlDsa87, Rsa,
+};
 use tercel_crypto::{KeyKind, PublicKey, SignatureAlgorithm as A};
 
 /// The algorithms of rustls' default provider. RSA keys have 2048 to 8192 bits.
@@ -33,6 +35,9 @@ static ALL: &[&dyn SignatureVerificationAlgorithm] = &[
     &RSA_PKCS1_SHA256_NO_NULL,
     &RSA_PKCS1_SHA384_NO_NULL,
     &RSA_PKCS1_SHA512_NO_NULL,
+    &ML_DSA_44,
+    &ML_DSA_65,
+    &ML_DSA_87,
 ];
 
 type Algorithms = &'static [&'static dyn SignatureVerificationAlgorithm];
@@ -59,6 +64,9 @@ static BY_SCHEME: &[(SignatureScheme, Algorithms)] = &[
     (SignatureScheme::RSA_PKCS1_SHA512, &[&RSA_PKCS1_SHA512]),
     (SignatureScheme::RSA_PKCS1_SHA384, &[&RSA_PKCS1_SHA384]),
     (SignatureScheme::RSA_PKCS1_SHA256, &[&RSA_PKCS1_SHA256]),
+    (SignatureScheme::ML_DSA_44, &[&ML_DSA_44]),
+    (SignatureScheme::ML_DSA_65, &[&ML_DSA_65]),
+    (SignatureScheme::ML_DSA_87, &[&ML_DSA_87]),
 ];
 
 /// A kind of key and a signature algorithm, with their identifiers in certificates.
@@ -118,6 +126,11 @@ static ECDSA_P521_SHA384: Algorithm =
 static ECDSA_P521_SHA512: Algorithm =
     entry(EcdsaP521, A::EcdsaSha512, alg_id::ECDSA_P521, alg_id::ECDSA_SHA512);
 static ED25519: Algorithm = entry(Ed25519, A::Ed25519, alg_id::ED25519, alg_id::ED25519);
+
+// The key and the signature share one identifier. RFC 9881 2, 3
+static ML_DSA_44: Algorithm = entry(MlDsa44, A::MlDsa44, alg_id::ML_DSA_44, alg_id::ML_DSA_44);
+static ML_DSA_65: Algorithm = entry(MlDsa65, A::MlDsa65, alg_id::ML_DSA_65, alg_id::ML_DSA_65);
+static ML_DSA_87: Algorithm = entry(MlDsa87, A::MlDsa87, alg_id::ML_DSA_87, alg_id::ML_DSA_87);
 
 // The key is under rsaEncryption, also for PSS.
 static RSA_PSS_SHA256: Algorithm =

@@ -1,8 +1,8 @@
 //! Runs libraries that use rustls on `tercel-rustls`, and prints a table of what they did. See
 //! ../../README.md.
 //!
-//! Servers run in this process, and each client in a process of its own, so that the calls of either
-//! side are counted apart.
+//! Servers run in this process, and each client in a process of its own, so that the calls of
+//! either side are counted apart.
 
 mod certificates;
 mod clients;

@@ -77,7 +77,7 @@ fn every_group_is_negotiated() {
 
 #[test]
 fn every_kind_of_key_authenticates_both_sides() {
-    for algorithm in [
+    let every = [
         &rcgen::PKCS_ECDSA_P256_SHA256,
         &rcgen::PKCS_ECDSA_P384_SHA384,
         &rcgen::PKCS_ECDSA_P521_SHA512,
@@ -85,18 +85,26 @@ fn every_kind_of_key_authenticates_both_sides() {
         &rcgen::PKCS_RSA_SHA256,
         &rcgen::PKCS_RSA_SHA384,
         &rcgen::PKCS_RSA_SHA512,
-    ] {
-        let identity = Identity::new(algorithm);
-        for version in [&TLS12, &TLS13] {
-            for (client, server) in Provider::PAIRS {
-                let pair = Pair::connected(
-                    authenticating(&identity, client.default(), version),
-                    requiring_authentication(&identity, server.default(), version),
-                )
-                .unwrap();
-                assert_eq!(pair.server.peer_certificates().unwrap(), identity.chain);
-                assert_eq!(pair.client.peer_certificates().unwrap(), identity.chain);
-            }
+    ];
+    let for_tls13 = [&rcgen::PKCS_ML_DSA_44, &rcgen::PKCS_ML_DSA_65, &rcgen::PKCS_ML_DSA_87];
+    for (algorithms, versions) in [(&every[..], &[&TLS12, &TLS13][..]), (&for_tls13, &[&TLS13])] {
+        for algorithm in algorithms {
+            authenticate(&Identity::new(algorithm), versions);
+        }
+    }
+}
+
+/// Connects a client and a server that both have this identity.
+fn authenticate(identity: &Identity, versions: &[&'static SupportedProtocolVersion]) {
+    for version in versions {
+        for (client, server) in Provider::PAIRS {
+            let pair = Pair::connected(
+                authenticating(identity, client.default(), version),
+                requiring_authentication(identity, server.default(), version),
+            )
+            .unwrap();
+            assert_eq!(pair.server.peer_certificates().unwrap(), identity.chain);
+            assert_eq!(pair.client.peer_certificates().unwrap(), identity.chain);
         }
     }
 }

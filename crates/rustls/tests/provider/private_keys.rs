@@ -14,7 +14,7 @@ use tercel_rustls::sign::{any_ecdsa_type, any_eddsa_type, any_supported_type};
 
 use crate::support::Identity;
 
-const EVERY_SCHEME: [SignatureScheme; 10] = [
+const EVERY_SCHEME: [SignatureScheme; 13] = [
     SignatureScheme::ECDSA_NISTP256_SHA256,
     SignatureScheme::ECDSA_NISTP384_SHA384,
     SignatureScheme::ECDSA_NISTP521_SHA512,
@@ -25,6 +25,9 @@ const EVERY_SCHEME: [SignatureScheme; 10] = [
     SignatureScheme::RSA_PSS_SHA256,
     SignatureScheme::RSA_PSS_SHA384,
     SignatureScheme::RSA_PSS_SHA512,
+    SignatureScheme::ML_DSA_44,
+    SignatureScheme::ML_DSA_65,
+    SignatureScheme::ML_DSA_87,
 ];
 
 fn pkcs8(algorithm: &'static rcgen::SignatureAlgorithm) -> (KeyPair, PrivateKeyDer<'static>) {
@@ -52,6 +55,9 @@ fn every_scheme_of_a_key_verifies_here_and_in_aws_lc_rs() {
         &rcgen::PKCS_ECDSA_P521_SHA512,
         &rcgen::PKCS_ED25519,
         &rcgen::PKCS_RSA_SHA256,
+        &rcgen::PKCS_ML_DSA_44,
+        &rcgen::PKCS_ML_DSA_65,
+        &rcgen::PKCS_ML_DSA_87,
     ] {
         let (pair, der) = pkcs8(algorithm);
         let key = any_supported_type(&der).unwrap();
@@ -94,6 +100,7 @@ fn keys_prefer_the_schemes_that_rustls_prefers() {
         (&rcgen::PKCS_RSA_SHA256, SignatureAlgorithm::RSA),
         (&rcgen::PKCS_ECDSA_P384_SHA384, SignatureAlgorithm::ECDSA),
         (&rcgen::PKCS_ED25519, SignatureAlgorithm::ED25519),
+        (&rcgen::PKCS_ML_DSA_65, SignatureAlgorithm::Unknown(0)),
     ] {
         let (_, der) = pkcs8(algorithm);
         let key = any_supported_type(&der).unwrap();
@@ -136,9 +143,14 @@ fn keys_that_rustls_has_no_scheme_for_are_refused() {
     };
     let garbage = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(vec![0x30, 0]));
     assert_eq!(refusal(&garbage), "the private key cannot be used: invalid key");
-    let (_, ml_dsa) = pkcs8(&rcgen::PKCS_ML_DSA_44);
+    // The RSAPrivateKey under id-RSASSA-PSS. RFC 4055 3.1
+    let (_, rsa) = pkcs8(&rcgen::PKCS_RSA_SHA256);
+    let pss = [0x30, 0x0b, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
+    let content = [&[2, 1, 0], &pss[..], &rsa.secret_der()[22..]].concat();
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    let der = [&[0x30, 0x82], &length[..], &content].concat();
     let text = "the private key cannot be used: algorithm not supported by this key";
-    assert_eq!(refusal(&ml_dsa), text);
+    assert_eq!(refusal(&PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(der))), text);
 }
 
 #[test]

@@ -21,7 +21,13 @@ fn initial(suite: SupportedCipherSuite, version: Version, side: Side) -> Keys {
 }
 
 /// Protects a packet: header, packet number with its position, frames.
-fn protected(keys: &DirectionalKeys, number: u64, at: usize, header: &str, frames: &[u8]) -> Vec<u8> {
+fn protected(
+    keys: &DirectionalKeys,
+    number: u64,
+    at: usize,
+    header: &str,
+    frames: &[u8],
+) -> Vec<u8> {
     let (mut header, mut payload) = (hex(header), frames.to_vec());
     let tag = keys.packet.encrypt_in_place(number, &header, &mut payload).unwrap();
     payload.extend_from_slice(tag.as_ref());
@@ -90,7 +96,7 @@ fn a_short_header_packet_with_chacha20_is_that_of_the_example() {
     let quic = TLS13_CHACHA20_POLY1305_SHA256.tls13().unwrap().quic.unwrap();
     let array = |digits| <[u8; 32]>::try_from(hex(digits)).unwrap();
     let key = array("c6d98ff3441c3fe1b2182094f69caa2ed4b716b65488960a7a984979fb23e1c8");
-    let header = array("25a282b9e82f06f21f488917a4fc8f1b73572685608597d0efcb076b0ab7a7a4");
+    let header = array("25a282b9e82f06f21f488917a4fc8f1b73573685608597d0efcb076b0ab7a7a4");
     let iv = <[u8; 12]>::try_from(hex("e0459b3474bdd0e44a41c144")).unwrap();
     let keys = DirectionalKeys {
         header: quic.header_protection_key(AeadKey::from(header)),

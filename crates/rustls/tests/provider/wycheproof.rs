@@ -77,9 +77,8 @@ fn ecdsa() {
         ("ecdsa_secp384r1_sha512_test.json", alg_id::ECDSA_P384, alg_id::ECDSA_SHA512),
         ("ecdsa_secp521r1_sha512_test.json", alg_id::ECDSA_P521, alg_id::ECDSA_SHA512),
     ] {
-        let checked = signatures(file, (key, signature), |group| {
-            bytes(&group["publicKey"]["uncompressed"])
-        });
+        let checked =
+            signatures(file, (key, signature), |group| bytes(&group["publicKey"]["uncompressed"]));
         assert!(checked > 300, "{file}");
     }
 }
@@ -89,6 +88,26 @@ fn ed25519() {
     let ids = (alg_id::ED25519, alg_id::ED25519);
     let checked = signatures("ed25519_test.json", ids, |group| bytes(&group["publicKey"]["pk"]));
     assert!(checked > 100);
+}
+
+/// Signatures of TLS have an empty context, and the vectors with another one are left out.
+#[test]
+fn ml_dsa() {
+    for (file, id) in [
+        ("mldsa_44_verify_test.json", alg_id::ML_DSA_44),
+        ("mldsa_65_verify_test.json", alg_id::ML_DSA_65),
+        ("mldsa_87_verify_test.json", alg_id::ML_DSA_87),
+    ] {
+        let algorithm = algorithm(id, id);
+        let checked = each_vector(file, |group, vector| {
+            let [message, signature] = ["msg", "sig"].map(|name| bytes(&vector[name]));
+            let has_context = vector.get("ctx").is_some_and(|context| context != "");
+            let verify =
+                || algorithm.verify_signature(&bytes(&group["publicKey"]), &message, &signature);
+            (!has_context).then(|| verify().is_ok())
+        });
+        assert!(checked > 30, "{file}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Configuration of rustls for a row, and its negotiated parameters. Shared by all workers for this
 //! release.
 //!
-//! The cryptography is rustls' own provider on aws-lc-rs, or Tercel's if the package has the feature
-//! `tercel`; with the feature `memory`, clients remember certificate signatures.
+//! The cryptography is rustls' own provider on aws-lc-rs, or Tercel's if the package has the
+//! feature `tercel`; with the feature `memory`, clients remember certificate signatures.
 
 use std::fs;
 use std::sync::Arc;
