@@ -140,8 +140,9 @@ async fn tonic(url: &str, pem: &[u8]) -> Result<String> {
 
 async fn quinn(port: u16, pem: &[u8]) -> Result<String> {
     let mut endpoint = quinn::Endpoint::client(([127, 0, 0, 1], 0).into())?;
-    let config = quinn::ClientConfig::with_root_certificates(Arc::new(roots(pem)?))?;
-    endpoint.set_default_client_config(config);
+    // quinn's `with_root_certificates` has a fixed provider.
+    let config = quinn::crypto::rustls::QuicClientConfig::try_from(config(pem)?)?;
+    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(config)));
     let connection = endpoint.connect(([127, 0, 0, 1], port).into(), "localhost")?.await?;
     let (mut send, mut receive) = connection.open_bi().await?;
     send.write_all(&body()).await?;

@@ -45,8 +45,8 @@ async fn run_all() -> Result<ExitCode> {
     for (client, server) in clients::ALL {
         let port = servers.port(server)?;
         let before = counted::calls();
-        let accepted = accepted(&child(client, port, &certificates.authority).await?)
-            .and_then(|done| {
+        let accepted =
+            accepted(&child(client, port, &certificates.authority).await?).and_then(|done| {
                 ensure!(counted::calls() > before, "{server} did not use the provider");
                 Ok(done)
             });

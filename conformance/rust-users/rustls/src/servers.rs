@@ -70,7 +70,12 @@ fn quinn(certificates: &Certificates) -> Result<u16> {
     let chain = CertificateDer::pem_slice_iter(certificates.chain.as_bytes());
     let chain = chain.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_slice(certificates.key.as_bytes())?;
-    let config = quinn::ServerConfig::with_single_cert(chain, key)?;
+    // quinn's `with_single_cert` has a fixed provider.
+    let mut config =
+        rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key)?;
+    config.max_early_data_size = u32::MAX;
+    let config = quinn::crypto::rustls::QuicServerConfig::try_from(config)?;
+    let config = quinn::ServerConfig::with_crypto(Arc::new(config));
     let endpoint = Arc::new(quinn::Endpoint::server(config, loopback())?);
     let port = endpoint.local_addr()?.port();
     tokio::spawn(async move {
