@@ -75,7 +75,7 @@ lints:
     cargo clippy --workspace --all-targets --features "$(tools/features.sh)" -- -D warnings
     cargo clippy --workspace --all-targets --no-default-features -- -D warnings
     cargo clippy {{ integrations }} --no-default-features --features {{ forwarded }} -- -D warnings
-    for crate in tercel tercel-quinn tercel-proxy tercel-cli; do \
+    for crate in tercel tercel-quinn tercel-rustls tercel-proxy tercel-cli; do \
         cargo clippy -p $crate --no-default-features -- -D warnings || exit 1; \
     done
     tools/loom.sh --check
@@ -210,6 +210,14 @@ faults *FLAGS="": programs
 # Run unmodified client libraries that use native-tls on Tercel: conformance/rust-users/README.md.
 rust-users:
     cargo run --locked --manifest-path conformance/rust-users/Cargo.toml --target-dir {{ rust-users-build }}
+
+# Run unmodified libraries that use rustls on Tercel's provider: conformance/rust-users/README.md.
+rustls-users:
+    cargo run --locked --manifest-path conformance/rust-users/rustls/Cargo.toml --target-dir {{ rust-users-build }}
+
+# Run rustls' API tests and HPKE tests on Tercel's provider; DIR is a checkout of rustls 0.23.
+rustls-tests DIR *FLAGS="":
+    tools/rustls-tests.sh {{ quote(DIR) }} {{ FLAGS }}
 
 # Time programs on Tercel, rustls and OpenSSL, alternately: conformance/rust-users/README.md.
 rust-users-compare: (timed "compare/rustls") (timed "compare/openssl") (timed ".")

@@ -9,9 +9,9 @@ set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-crates=(tercel tercel-pki tercel-tokio tercel-hyper tercel-postgres tercel-quinn tercel-fleet tercel-native-tls tercel-proxy)
+crates=(tercel tercel-pki tercel-tokio tercel-hyper tercel-postgres tercel-quinn tercel-fleet tercel-native-tls tercel-proxy tercel-rustls)
 # All features that are documented, none for tests. A crate has those of them that it defines.
-features=alpn,alpn-accept,axum,brotli,ech,endpoints,hash-lanes,message-tap,native-roots,quic,redis,tonic,tracing,vendored
+features=alpn,alpn-accept,axum,brotli,ech,endpoints,hash-lanes,hpke,message-tap,native-roots,quic,redis,tls12,tonic,tracing,vendored
 features+=,webpki-roots,zlib,zstd
 folder=docs/api
 

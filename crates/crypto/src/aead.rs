@@ -75,6 +75,23 @@ impl AeadKey {
     ) -> Result<usize, CryptoError> {
         seal_in_place(self.0.sealer(), nonce, aad, buffer, len, extra)
     }
+
+    /// Seals `body` in place and returns its tag, for a caller that stores the two apart.
+    ///
+    /// # Errors
+    ///
+    /// [`CryptoError::LimitExceeded`] for a body longer than the algorithm allows.
+    #[inline]
+    pub fn seal_with_separate_tag(
+        &self,
+        nonce: &[u8; 12],
+        aad: &[u8],
+        body: &mut [u8],
+    ) -> Result<[u8; AeadAlgorithm::TAG_LEN], CryptoError> {
+        let mut tag = [0; AeadAlgorithm::TAG_LEN];
+        self.0.sealer().seal_in_place(nonce, aad, body, &mut tag)?;
+        Ok(tag)
+    }
 }
 
 impl RecordKey {

@@ -45,6 +45,10 @@ fn published_vectors_in_every_operation() {
             assert_eq!(buffer[sealed.len()..], [0xee; 3]);
         }
 
+        let mut body = plaintext.clone();
+        let tag = key.seal_with_separate_tag(&nonce, &aad, &mut body).unwrap();
+        assert_eq!([&body[..], &tag].concat(), sealed, "{vector:?}");
+
         let mut out = vec![0xee; plaintext.len() + 3];
         assert_eq!(key.open(&nonce, &aad, &sealed, &mut out), Ok(plaintext.len()));
         assert_eq!(out[..plaintext.len()], plaintext);
@@ -160,6 +164,9 @@ fn large_records_round_trip_in_every_operation() {
         in_place.resize(sealed.len(), 0);
         key.seal_in_place(&NONCE, b"h", &mut in_place, plaintext.len(), &extra).unwrap();
         assert_eq!(in_place, sealed);
+        let mut body = [&plaintext[..], &extra].concat();
+        let tag = key.seal_with_separate_tag(&NONCE, b"h", &mut body).unwrap();
+        assert_eq!([&body[..], &tag].concat(), sealed);
         let len = key.open_in_place(&NONCE, b"h", &mut in_place).unwrap();
         assert_eq!(in_place[..plaintext.len()], plaintext);
         assert_eq!(in_place[plaintext.len()..len], extra);

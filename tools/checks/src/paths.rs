@@ -12,6 +12,7 @@ pub(crate) const PATHS: &[(&str, &[&str])] = &[
     ("crates/native-tls/", &["msrv"]),
     ("crates/postgres/", &["msrv"]),
     ("crates/quinn/", &["faults", "msrv"]),
+    ("crates/rustls/", &["msrv"]),
     ("crates/capi/", &["msrv", "fips"]),
     ("crates/openssl/", &["msrv"]),
     ("crates/fleet/", &["fleet", "features", "msrv"]),

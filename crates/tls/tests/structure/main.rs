@@ -18,7 +18,7 @@ use modules::Modules;
 
 /// The top-level modules of each crate, lowest first. A module may use itself and the modules
 /// before it in the list. A module that is not listed here fails the test.
-const MODULES: [(&str, &[&str]); 13] = [
+const MODULES: [(&str, &[&str]); 14] = [
     (
         "crates/crypto/src",
         &[
@@ -228,6 +228,27 @@ const MODULES: [(&str, &[&str]); 13] = [
         ],
     ),
     (
+        "crates/rustls/src",
+        &[
+            "error",
+            "random",
+            "hash",
+            "hpke",
+            "key_derivation",
+            "records",
+            "quic",
+            "tls13",
+            "tls12",
+            "cipher_suite",
+            "key_exchange",
+            "kx_group",
+            "sign",
+            "verify",
+            "ticketer",
+            "signature_memory",
+        ],
+    ),
+    (
         "crates/cli/src",
         &[
             "explain",
@@ -273,7 +294,7 @@ const MODULES: [(&str, &[&str]); 13] = [
 ];
 
 /// Each crate of the workspace, and those on which it may depend.
-const DEPENDENCIES: [(&str, &[&str]); 14] = [
+const DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("tercel-crypto", &[]),
     ("tercel-wire", &[]),
     ("tercel-pki", &["tercel-crypto", "tercel-wire"]),
@@ -285,6 +306,8 @@ const DEPENDENCIES: [(&str, &[&str]); 14] = [
     ("tercel-proxy", &["tercel-crypto", "tercel", "tercel-tokio", "tercel-fleet"]),
     ("tercel-native-tls", &["tercel-crypto", "tercel"]),
     ("tercel-quinn", &["tercel"]),
+    // It brings the cryptography to rustls, without the protocol.
+    ("tercel-rustls", &["tercel-crypto"]),
     ("tercel-capi", &["tercel"]),
     ("tercel-openssl", &["tercel"]),
     (

@@ -1,5 +1,8 @@
-//! Configuration of rustls for a row, and its negotiated parameters. Shared by both workers for
-//! this release.
+//! Configuration of rustls for a row, and its negotiated parameters. Shared by all workers for this
+//! release.
+//!
+//! The cryptography is rustls' own provider on aws-lc-rs, or Tercel's if the package has the
+//! feature `tercel`; with the feature `memory`, clients remember certificate signatures.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,7 +12,8 @@ use lab_scenario::{
     Version, locked_version,
 };
 use rustls::client::{Resumption as ClientResumption, Tls12Resumption};
-use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group};
+#[cfg(not(feature = "tercel"))]
+pub(crate) use rustls::crypto::aws_lc_rs as cryptography;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -18,6 +22,10 @@ use rustls::{
     ClientConfig, CommonState, HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig,
     SignatureScheme, SupportedProtocolVersion,
 };
+#[cfg(feature = "tercel")]
+pub(crate) use tercel_rustls as cryptography;
+
+use cryptography::{Ticketer, default_provider, kx_group};
 
 /// The early data limit of tickets, in bytes.
 const MAX_EARLY_DATA: u32 = 16 << 10;
@@ -53,18 +61,30 @@ pub(crate) fn about(interface: &str) -> About {
     About {
         library: "rustls".to_owned(),
         version: locked_version(lock, "rustls").to_owned(),
-        crypto: match default_provider().fips() {
-            false => format!(
-                "AWS-LC (aws-lc-rs {}, aws-lc-sys {})",
-                locked_version(lock, "aws-lc-rs"),
-                locked_version(lock, "aws-lc-sys")
-            ),
-            true => "AWS-LC's FIPS module, by the feature fips".to_owned(),
-        },
+        crypto: crypto(lock),
         interface: interface.to_owned(),
         build: "release, thin LTO, one codegen unit".to_owned(),
         ..About::default()
     }
+}
+
+#[cfg(not(feature = "tercel"))]
+fn crypto(lock: &str) -> String {
+    if default_provider().fips() {
+        return "AWS-LC's FIPS module, by the feature fips".to_owned();
+    }
+    let [rust, sys] = ["aws-lc-rs", "aws-lc-sys"].map(|name| locked_version(lock, name));
+    format!("AWS-LC (aws-lc-rs {rust}, aws-lc-sys {sys})")
+}
+
+#[cfg(feature = "tercel")]
+fn crypto(lock: &str) -> String {
+    use tercel_crypto::{Kernel, kernel_state};
+    let state = |kernel: &Kernel| format!("{kernel} {}", kernel_state(*kernel));
+    let kernels = Kernel::ALL.iter().map(state).collect::<Vec<_>>().join(", ");
+    let aws_lc = locked_version(lock, "aws-lc-sys");
+    let memory = if cfg!(feature = "memory") { "; memory of signatures" } else { "" };
+    format!("tercel-rustls on AWS-LC (aws-lc-sys {aws_lc}); kernels: {kernels}{memory}")
 }
 
 fn is_published(row: &Row) -> bool {
@@ -168,6 +188,10 @@ pub(crate) fn server_with_chain(
 /// accounting limited to its suite.
 pub(crate) fn provider(row: &Row) -> std::result::Result<CryptoProvider, PrepareError> {
     let mut provider = default_provider();
+    #[cfg(feature = "memory")]
+    if !row.first_visit {
+        provider = cryptography::with_signature_memory(provider, 1024)?;
+    }
     provider.cipher_suites.retain(|suite| self::suite(suite.suite()) == Some(row.suite));
     if provider.cipher_suites.is_empty() {
         return Err(PrepareError::unsupported(row.suite.name()));

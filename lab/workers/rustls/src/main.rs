@@ -1,4 +1,5 @@
-//! Worker for rustls 0.23 with aws-lc-rs, with buffered connections.
+//! Worker for rustls 0.23 with buffered connections, with aws-lc-rs. The workers `rustls-tercel`
+//! and `rustls-tercel-memory` are the same code with the provider `tercel-rustls`.
 //!
 //! `write_tls` and `read_tls` stand for system calls and are not timed. The worker
 //! `rustls-unbuffered` uses the unbuffered connections. In this release they receive small records

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lab_quic::{ALPN, Provider, Sides};
 use lab_scenario::{About, Files, Library, PrepareError, Row};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
+use crate::configuration::cryptography::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use crate::configuration::{Configured, provider};
 
 /// rustls as quinn uses it.
