@@ -27,13 +27,19 @@ const RETRY_RANDOM: [u8; 32] = [
 ];
 
 impl Ssl {
-    /// Continues the handshake. 1 at its end, else -1.
+    /// Continues the handshake. 1 at its end, 0 if the method is for the other side, else -1.
     pub(crate) fn do_handshake(&self) -> c_int {
         self.want.set(Want::Nothing);
         let Some(side) = self.side.get() else {
             errors::push(reasons::CONNECTION_TYPE_NOT_SET);
             return -1;
         };
+        let method = self.settings().method;
+        let has_side = if side == Side::Server { method.server } else { method.client };
+        if !has_side && !self.is_connected() {
+            errors::push_not_now("the method is for the other side");
+            return 0;
+        }
         // As OpenSSL does: a program may not have read the errors of another connection.
         if !matches!(*self.stage.borrow(), Stage::Failed | Stage::Connected(_)) {
             errors::clear();

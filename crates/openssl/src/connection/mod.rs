@@ -63,7 +63,10 @@ pub(crate) struct Ssl {
     pub(crate) ex_data: ExData,
     pub(crate) input: RefCell<Option<Bio>>,
     pub(crate) output: RefCell<Option<Bio>>,
+    /// The side that the application has chosen.
     pub(crate) side: Cell<Option<Side>>,
+    /// The side that getters show until then.
+    side_of_method: Side,
     pub(crate) stage: RefCell<Stage>,
     /// A step of the handshake that waits until the bytes before it are sent.
     pub(crate) step: RefCell<Option<Next>>,
@@ -155,11 +158,8 @@ impl Ssl {
             lock: Lock::default(),
             context: RefCell::new(InUse::new(context)),
             session_context: InUse::new(context),
-            side: Cell::new(match (settings.method.client, settings.method.server) {
-                (true, false) => Some(Side::Client),
-                (false, true) => Some(Side::Server),
-                _ => None,
-            }),
+            side: Cell::default(),
+            side_of_method: if settings.method.server { Side::Server } else { Side::Client },
             settings: RefCell::new(settings),
             followed: Cell::new((change, change)),
             parameters: context.parameters.inherited()?,

@@ -74,14 +74,15 @@ impl Ssl {
     /// Without room, processes records up to the next one with data, and returns `End`.
     pub(crate) fn read(&self, out: &mut [u8], peek: bool) -> Transfer {
         self.want.set(Want::Nothing);
+        if self.side.get().is_none() {
+            errors::push(reasons::UNINITIALIZED);
+            return Transfer::Stopped;
+        }
         if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {
             return Transfer::End;
         }
-        if !self.is_connected() {
-            let result = self.as_writer(|| self.do_handshake()).unwrap_or(-1);
-            if result <= 0 {
-                return if result == 0 { Transfer::End } else { Transfer::Stopped };
-            }
+        if !self.is_connected() && self.as_writer(|| self.do_handshake()) != Some(1) {
+            return Transfer::Stopped;
         }
         if self.failed.get() {
             return Transfer::Stopped;

@@ -60,6 +60,19 @@ pub(crate) struct Lent {
 }
 
 impl Ssl {
+    /// Whether getters show a server: the side that the application has chosen, and before that, as
+    /// with OpenSSL, a server's unless the context's method is for clients only.
+    pub(crate) fn is_server(&self) -> bool {
+        self.side.get().unwrap_or(self.side_of_method) == Side::Server
+    }
+
+    /// Takes a side for a function that has one of its own, unless the application has chosen one.
+    pub(crate) fn take_side(&self, side: Side) {
+        if self.side.get().is_none() {
+            self.side.set(Some(side));
+        }
+    }
+
     /// Whether the handshake is over and succeeded.
     pub(crate) fn is_connected(&self) -> bool {
         matches!(*self.stage.borrow(), Stage::Connected(_))

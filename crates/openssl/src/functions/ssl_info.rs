@@ -109,7 +109,7 @@ functions! {
             ssl.verify_result.set(session.fields().verify_result);
         }
         // A server's session is its own.
-        if ssl.side.get() == Some(Side::Server) {
+        if ssl.is_server() {
             ssl.received_session.set(false);
         }
         let old = ssl.session.replace(session);
@@ -247,7 +247,7 @@ fn state(ssl: &Ssl) -> c_int {
         _ if ssl.message_state.get().is_some() => {
             ssl.message_state.get().map_or(ST_BEFORE, |(number, _)| number)
         }
-        _ if ssl.side.get() == Some(crate::connection::state::Side::Server) => ST_SERVER,
+        _ if ssl.side.get() == Some(Side::Server) => ST_SERVER,
         _ => ST_CLIENT,
     }
 }
