@@ -58,13 +58,7 @@ impl Ssl {
             self.report_progress();
         }
         if self.is_connected() {
-            if self.refused_renegotiation.get() {
-                errors::push(reasons::NO_RENEGOTIATION);
-                self.stage.replace(Stage::Failed);
-                self.failed.set(true);
-                return -1;
-            }
-            return if self.send_message() == Moved::Done { 1 } else { -1 };
+            return self.continue_connected();
         }
         let result = self.advance();
         self.report_exit(result);
@@ -73,6 +67,21 @@ impl Ssl {
             return -1;
         }
         result
+    }
+
+    /// Continues an established connection: sends a message of the application, and the answer to
+    /// a request of the server. As with OpenSSL, a failed connection fails without another error.
+    fn continue_connected(&self) -> c_int {
+        if self.failed.get() {
+            return -1;
+        }
+        if self.refused_renegotiation.get() {
+            errors::push(reasons::NO_RENEGOTIATION);
+            self.stage.replace(Stage::Failed);
+            self.failed.set(true);
+            return -1;
+        }
+        if self.answer_request() && self.send_message() == Moved::Done { 1 } else { -1 }
     }
 
     /// Makes the handshake. `None`: an error is in the queue.

@@ -31,6 +31,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::{Arc, Weak};
 
+use tercel::client::CertificateRequested;
 use tercel::message_tap::HandshakeValues;
 use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
 
@@ -81,6 +82,9 @@ pub(crate) struct Ssl {
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,
+    /// The request for a certificate after the handshake that a client has not answered, because a
+    /// callback wants to be called again.
+    pub(crate) request: RefCell<Option<CertificateRequested>>,
     /// Whether a server has requested the client's certificate.
     pub(crate) has_requested: Cell<bool>,
     /// How the configuration of a server's handshake requests the client's certificate.
@@ -174,6 +178,7 @@ impl Ssl {
             interrupted: Cell::default(),
             waiting: Cell::default(),
             awaits_certificate: Cell::default(),
+            request: RefCell::default(),
             has_requested: Cell::default(),
             configured: Cell::default(),
             made: RefCell::default(),
@@ -328,6 +333,7 @@ impl Ssl {
         self.interrupted.take();
         self.waiting.take();
         self.awaits_certificate.take();
+        self.request.take();
         self.has_requested.take();
         self.configured.take();
         self.made.take();

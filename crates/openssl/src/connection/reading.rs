@@ -84,7 +84,7 @@ impl Ssl {
         if !self.is_connected() && self.as_writer(|| self.do_handshake()) != Some(1) {
             return Transfer::Stopped;
         }
-        if self.failed.get() {
+        if self.failed.get() || !self.answer_request() {
             return Transfer::Stopped;
         }
         loop {
@@ -109,10 +109,9 @@ impl Ssl {
                 }
                 Next::Closed => return self.closed(),
                 Next::Requested(request) => {
-                    let answered = self.answer_request(request);
-                    self.send_control();
-                    if let Err(error) = answered {
-                        return self.receiving_failed(error);
+                    self.request.replace(Some(request));
+                    if !self.answer_request() {
+                        return Transfer::Stopped;
                     }
                     if self.stops_after_message() {
                         return Transfer::Stopped;

@@ -78,11 +78,12 @@ impl Ssl {
         matches!(*self.stage.borrow(), Stage::Connected(_))
     }
 
-    /// Whether the program sees an established connection: not in its function for new sessions,
-    /// and not while a message of its own waits.
+    /// Whether the program sees an established connection: not after a fatal error, not in its
+    /// function for new sessions, and not while a message of its own or an answer waits.
     pub(crate) fn is_init_finished(&self) -> bool {
-        let waits = self.waiting.get().is_some();
-        self.is_connected() && !waits && self.state_of_new_session.get().is_none()
+        let waits = self.waiting.get().is_some() || self.request.borrow().is_some();
+        let is_usable = self.is_connected() && !self.failed.get();
+        is_usable && !waits && self.state_of_new_session.get().is_none()
     }
 
     /// Whether a handshake has begun and is not over.
@@ -116,8 +117,8 @@ impl Ssl {
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },
-            Stage::Connected(_) => FINISHED.1,
-            Stage::Failed => c"error",
+            Stage::Connected(_) if !self.failed.get() => FINISHED.1,
+            Stage::Connected(_) | Stage::Failed => c"error",
         }
     }
 

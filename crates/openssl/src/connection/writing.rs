@@ -167,7 +167,7 @@ impl Ssl {
         if !self.is_connected() && self.as_reader(|| self.do_handshake()) != Some(1) {
             return Transfer::Stopped;
         }
-        if self.failed.get() {
+        if self.failed.get() || !self.answer_request() {
             return Transfer::Stopped;
         }
         self.write_by(data, |data| self.seal(data))

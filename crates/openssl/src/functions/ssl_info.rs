@@ -61,8 +61,8 @@ functions! {
         match &*ssl.stage.borrow() {
             Stage::New => c"PINIT",
             Stage::Handshake(_) | Stage::Stepping => c"TWSH",
-            Stage::Connected(_) => c"SSLOK",
-            Stage::Failed => c"SSLERR",
+            Stage::Connected(_) if !ssl.failed.get() => c"SSLOK",
+            Stage::Connected(_) | Stage::Failed => c"SSLERR",
         }
         .as_ptr()
     }
