@@ -347,6 +347,8 @@ impl Ssl {
         self.found_result.set(None);
         self.received_session.set(false);
         self.dane.found.take();
+        self.parameters.forget_peer_name();
+        self.lent.protocol.take();
         self.forget_chains();
         self.hello.take();
         self.selected.take();

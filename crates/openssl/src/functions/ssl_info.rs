@@ -104,16 +104,7 @@ functions! {
     }
     fn SSL_set_session(ssl: &Ssl; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty. NULL removes the session.
-        let session = unsafe { crate::entry::object(session) };
-        if let Some(session) = &session {
-            ssl.verify_result.set(session.fields().verify_result);
-        }
-        // A server's session is its own.
-        if ssl.is_server() {
-            ssl.received_session.set(false);
-        }
-        let old = ssl.session.replace(session);
-        drop(old);
+        ssl.set_session(unsafe { crate::entry::object(session) });
         OK
     }
     fn SSL_get0_alpn_selected(ssl: &Ssl; data: *mut *const c_uchar, length: *mut c_uint) -> () = () => {

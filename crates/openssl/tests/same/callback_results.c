@@ -5,9 +5,14 @@
 enum callback { SERVER_NAME, CLIENT_HELLO, SERVER_CERTIFICATE, PROTOCOL, CLIENT_CERTIFICATE, OLD_CLIENT_CERTIFICATE,
                 VERIFY, WHOLE, CALLBACKS };
 
-static const char *const names[] = {"server name",        "ClientHello",                   "the server's certificate",
-                                    "protocol",           "the client's certificate",      "the client's, older callback",
-                                    "verification",       "verification of the whole chain"};
+static const char *const names[] = {"server name",
+                                    "ClientHello",
+                                    "the server's certificate",
+                                    "protocol",
+                                    "the client's certificate",
+                                    "the client's certificate, older callback",
+                                    "verification",
+                                    "verification of the whole chain"};
 
 static int result, calls, length_of_protocol;
 /* The fatal alerts that the sides sent. */

@@ -8,7 +8,8 @@ static const char *const end_names[] = {"a damaged record", "an alert", "the end
 
 enum call { HANDSHAKE, READ, PEEK_NOTHING, WRITE, KEY_UPDATE, REQUEST, SHUTDOWN, CALLS };
 
-static const char *const call_names[] = {"handshake", "read", "peek of 0", "write", "key update", "request", "shutdown"};
+static const char *const call_names[] = {"handshake",  "read",    "peek of 0", "write",
+                                         "key update", "request", "shutdown"};
 
 static int call(SSL *ssl, enum call which) {
     char byte = 'x';
@@ -66,7 +67,8 @@ static void try(int version, enum end end, enum call which) {
     char byte;
     if (end >= REFUSED_CERTIFICATE) {
         permit_late_authentication(&pair);
-        SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT | SSL_VERIFY_POST_HANDSHAKE, NULL);
+        int mode = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT | SSL_VERIFY_POST_HANDSHAKE;
+        SSL_set_verify(pair.server, mode, NULL);
         if (end == NO_CERTIFICATE)
             SSL_certs_clear(pair.client);
         else
