@@ -240,7 +240,8 @@ fn shown(rows: &[&Row]) -> Vec<String> {
         let second = second.filter(|note| first.is_none_or(|_| *note != "likewise"));
         let mut notes: Vec<_> = [first, second].into_iter().flatten().map(marked).collect();
         notes.dedup();
-        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+        let notes =
+            if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
         shown.push(format!("`{name}`{notes}"));
     }
     shown

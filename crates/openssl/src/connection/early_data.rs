@@ -71,8 +71,9 @@ impl Early {
 impl Ssl {
     /// A server reads early data, and continues the handshake for that.
     pub(crate) fn read_early(&self, out: &mut [u8]) -> EarlyRead {
-        if !self.is_server() {
-            errors::push_not_now("only a server reads early data");
+        let is_first = !self.early.reads.get();
+        if !self.is_server() || is_first && !matches!(*self.stage.borrow(), Stage::New) {
+            errors::push_not_now("only a server reads early data, before its handshake");
             return EarlyRead::Stopped;
         }
         self.take_side(Side::Server);

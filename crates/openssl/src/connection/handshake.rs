@@ -327,20 +327,17 @@ impl Ssl {
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
     pub(crate) fn close(&self) -> c_int {
         self.want.set(Want::Nothing);
+        if self.side.get().is_none() {
+            errors::push(reasons::UNINITIALIZED);
+            return -1;
+        }
+        if !self.is_connected() || self.failed.get() || self.request.borrow().is_some() {
+            errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
+            return -1;
+        }
         if self.settings().quiet_shutdown {
             self.shutdown.set(SENT_SHUTDOWN | RECEIVED_SHUTDOWN);
             return 1;
-        }
-        match &*self.stage.borrow() {
-            Stage::New if self.side.get().is_none() => {
-                errors::push(reasons::UNINITIALIZED);
-                return -1;
-            }
-            Stage::Handshake(_) | Stage::Stepping => {
-                errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
-                return -1;
-            }
-            _ => {}
         }
         let flags = self.shutdown.get();
         if flags & SENT_SHUTDOWN == 0 {

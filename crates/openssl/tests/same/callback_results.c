@@ -140,6 +140,9 @@ static void in_handshake(enum callback callback, int version) {
         server = step(pair.server, server);
     }
     printf("version %x, %s returns %d:", (unsigned)version, names[callback], result);
+    /* A refusal without an error has another alert on Tercel. */
+    if (callback == VERIFY && alerts[0] >= 0)
+        alerts[0] = 0;
     show_sides(&pair, client, server);
     free_pair(&pair);
 }
