@@ -21,14 +21,14 @@
 
 SUBJECT("SRP", "no suite of this library uses it. A client that sets a name or a password does not connect")
 REFUSED(SSL_CTX_set_srp_username, (ctx, copied("name")), (ctx, NULL), 1, NONE, 0,
-        "curl, openssl s_client -srpuser do not connect")
+        "curl does not connect; openssl s_client -srpuser ends")
 FAILING(SSL_CTX_set_srp_password, (ctx, copied("password")), 1, NONE, 0, "curl does not connect")
 REFUSED(SSL_CTX_set_srp_username_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
         "Apache, openssl s_server -srpvfile ignore the result")
 REFUSED(SSL_CTX_set_srp_verify_param_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
-        "openssl s_client -srpuser ignores the result")
+        "openssl s_client -srp_lateuser ignores the result")
 REFUSED(SSL_CTX_set_srp_client_pwd_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
-        "openssl s_client -srpuser ignores the result")
+        "openssl s_client -srp_lateuser ignores the result")
 REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME_CB, callback),
         (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME_CB, NULL), 1, NONE, 0, "none")
 REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_SRP_VERIFY_PARAM_CB, callback),
@@ -247,7 +247,8 @@ FAILING(SSL_CTX_set_client_cert_engine, (ctx, NULL), 0, ERR_R_ENGINE_LIB, 0,
 
 SUBJECT("padding of records by a callback", "connections with one fail, as do blocks of more than 4096 bytes")
 REFUSED(SSL_set_record_padding_callback, (ssl, some), (ssl, NULL), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_set_block_padding, (ctx, 4097), (ctx, 0), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set_block_padding, (ctx, 4097), (ctx, 0), 1, NONE, 0,
+        "openssl s_client -record_padding, openssl s_server -record_padding end")
 REFUSED(SSL_set_block_padding, (ssl, 4097), (ssl, 0), 1, NONE, 0, "none")
 PARTLY_VOID(SSL_CTX_set_record_padding_callback, (ctx, some), "none", "makes connections fail")
 IGNORED_VOID(SSL_CTX_set_record_padding_callback_arg, (ctx, some), "none")
@@ -268,7 +269,7 @@ REFUSED(SSL_CTX_set1_client_certificate_types, (ctx, copied("\1"), 1), (ctx, NUL
 REFUSED(SSL_set1_client_certificate_types, (ssl, copied("\1"), 1), (ssl, NULL, 0), 1, NONE, 0, "none")
 ABSENT(SSL_get0_certificate_types, (ssl, place), 0, NONE, "openssl shows none")
 OTHER(SSL_check_chain, (ssl, certificate, key, NULL), 1760, NONE, 0, NONE, "openssl",
-      "no certificate fits, so that openssl s_client -xcert uses none")
+      "no certificate fits, so that openssl s_client -xcert uses none and openssl s_server -xcert refuses clients")
 PARTLY_VOID(SSL_CTX_set0_CA_list, (ctx, passed(sk_X509_NAME_new_null(), free_list)), "openssl",
             "has no effect for a client")
 PARTLY_VOID(SSL_set0_CA_list, (ssl, passed(sk_X509_NAME_new_null(), free_list)), "none", "likewise")
@@ -280,7 +281,8 @@ OTHER(SSL_CTX_get0_CA_list, (ctx), SOME, NONE, 0, NONE, "none", "likewise")
 OTHER(SSL_get_client_CA_list, (ssl), SOME, NONE, 0, NONE, "Apache, stunnel, Ruby, Net::SSLeay, neon", "likewise")
 OTHER(SSL_get0_CA_list, (ssl), SOME, NONE, 0, NONE, "none", "likewise")
 OTHER(SSL_CTX_set_cert_flags, (ctx, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none",
-      "has as its result the flags that are set, which are those of Suite B")
+      "has as its result the flags that are set, which are those of Suite B; openssl s_client -strict, "
+      "openssl s_server -strict end")
 OTHER(SSL_set_cert_flags, (ssl, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none", "likewise")
 
 SUBJECT("what the peer sent", "not kept")
