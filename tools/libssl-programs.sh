@@ -495,6 +495,78 @@ END
             refused "alert" "${curl[@]}" --http1.1 "https://localhost:$q/root.pem"
     done
     stop_all
+    try_apache_directories
+}
+
+# The page of a directory that demands a certificate, for clients on OpenSSL's library: TLS, the mode of the host, the
+# client's certificate, and whether servers on OpenSSL's library and on this one send the page. This library does not
+# renegotiate, which the demand needs in TLS 1.2; in TLS 1.3 the certificate is requested after the handshake.
+apache_directory_rows() {
+    cat <<'END'
+1.2 none           absent withheld withheld
+1.2 none           other  withheld withheld
+1.2 none           client sent     withheld
+1.2 optional_no_ca other  withheld withheld
+1.2 optional_no_ca client sent     withheld
+1.3 none           absent withheld withheld
+1.3 none           other  withheld withheld
+1.3 none           client sent     sent
+1.3 optional_no_ca other  withheld withheld
+1.3 optional_no_ca client withheld withheld
+END
+}
+
+try_apache_directories() {
+    local -A ports
+    local side mode version certificate of_openssl of_tercel
+    mkdir -p "$work/private"
+    echo "private page" >"$work/private/page"
+    for side in openssl tercel; do
+        for mode in none optional_no_ca; do
+            ports[$side-$mode]=$(port)
+        done
+        mkdir -p "$work/apache/$side/run"
+        {
+            sed -e "s,$work/apache,$work/apache/$side," -e '/^Listen/d' -e '/^<VirtualHost/,$d' "$work/apache.conf"
+            echo "SSLCACertificateFile $work/root.pem"
+            printf '<Directory %s/private>\nSSLVerifyClient require\n</Directory>\n' "$work"
+            for mode in none optional_no_ca; do
+                printf 'Listen 127.0.0.1:%s\n<VirtualHost *:%s>\nSSLEngine on\nSSLVerifyClient %s\n</VirtualHost>\n' \
+                    "${ports[$side-$mode]}" "${ports[$side-$mode]}" "$mode"
+            done
+        } >"$work/apache-$side.conf"
+    done
+    start /usr/sbin/apache2 -f "$work/apache-tercel.conf" -DFOREGROUND
+    /usr/sbin/apache2 -f "$work/apache-openssl.conf" -DFOREGROUND >"$work/openssl.log" 2>&1 &
+    started+=($!)
+    for side in "${!ports[@]}"; do
+        wait_for "${ports[$side]}"
+    done
+    while read -r version mode certificate of_openssl of_tercel; do
+        action apache "a demand of a directory, $mode, $certificate, TLS $version" apache_directory \
+            "$version" "$certificate" "${ports[openssl-$mode]} $of_openssl" "${ports[tercel-$mode]} $of_tercel"
+    done < <(apache_directory_rows)
+    action apache "a demand of a directory, both sides, TLS 1.3" contains "private page" on curl -sS --http1.1 \
+        --cacert "$work/root.pem" --cert "$work/client.pem" --key "$work/client.key" \
+        "https://localhost:${ports[tercel-none]}/private/page"
+    stop_all
+}
+
+apache_directory() { # VERSION CERTIFICATE "PORT EXPECTED"...
+    local version=$1 certificate=$2 found port expected each
+    local curl=(timeout 20 curl -sS --http1.1 --cacert "$work/root.pem" "--tlsv$version" --tls-max "$version")
+    [ "$certificate" = absent ] || curl+=(--cert "$work/$certificate.pem" --key "$work/$certificate.key")
+    for each in "${@:3}"; do
+        read -r port expected <<<"$each"
+        # What the host serves to everybody shows that it works.
+        "${curl[@]}" "https://localhost:$port/root.pem" | cmp - "$work/root.pem" || return 1
+        found=withheld
+        "${curl[@]}" "https://localhost:$port/private/page" >"$work/page" 2>&1 || true
+        ! grep -q "private page" "$work/page" || found=sent
+        cat "$work/page"
+        echo "port $port: $found, expected $expected"
+        [ "$found" = "$expected" ] || return 1
+    done
 }
 
 # As `resumes`, for a server that names the state in a header.

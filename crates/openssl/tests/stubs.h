@@ -1,36 +1,48 @@
 /* Each function and command of libssl that does less than OpenSSL's, by subject, with the reason. The kinds of rows:
 
-   REFUSED   fails, and an entry in the queue names the function: what it sets would not be enforced
+   REFUSED   fails for a value, which would not be enforced, and an entry in the queue names the function; with
+             arguments that set nothing, such as NULL or 0, it succeeds
+   FAILING   fails always, with such an entry
    IGNORED   succeeds without effect: a connection is the same or stricter without it
    ABSENT    reports that there is nothing, as OpenSSL's does on a new object
    PARTLY    has the result of OpenSSL's on a new object; the last column says what differs afterwards
    OTHER     has another result than OpenSSL's; the last column says which one
 
-   The columns are: the function; its arguments; OpenSSL's result on a new object, and the reason of its newest error;
-   in REFUSED and OTHER the same here (without the reason for REFUSED); and of 52 programs those that import the function,
-   with what they do with its result. Functions without a result have rows with _VOID. METHOD, OPTION and MODE are rows
-   of which only the name differs. The arguments name the owner: what is `copied` or `kept` remains the application's,
-   what is `passed` is the library's if the function succeeds, and a result that is `made` is the application's.
+   The columns are: the function; its arguments; in REFUSED the arguments that set nothing; OpenSSL's result on a new
+   object, and the reason of its newest error; in REFUSED, FAILING and OTHER the same here (the reason only in OTHER);
+   and of 52 programs those that import the function, with what they do with its result. The openssl program has the
+   options with which it calls a function that fails. Functions without a result have rows with _VOID. METHOD, OPTION
+   and MODE are rows of which only the name differs. The arguments name the owner: what is `copied` or `kept` remains
+   the application's, what is `passed` is the library's if the function succeeds, and a result that is `made` is the
+   application's.
 
    same/stubs.c calls each row on both libraries. stubs.rs compares the rows with the sources, and makes a section of
    docs/openssl.md from them. */
 
 SUBJECT("SRP", "no suite of this library uses it. A client that sets a name or a password does not connect")
-REFUSED(SSL_CTX_set_srp_username, (ctx, copied("name")), 1, NONE, 0, "curl, openssl do not connect")
-REFUSED(SSL_CTX_set_srp_password, (ctx, copied("password")), 1, NONE, 0, "curl does not connect")
-REFUSED(SSL_CTX_set_srp_username_callback, (ctx, some), 1, NONE, 0, "Apache, openssl ignore the result")
-REFUSED(SSL_CTX_set_srp_verify_param_callback, (ctx, some), 1, NONE, 0, "openssl ignores the result")
-REFUSED(SSL_CTX_set_srp_client_pwd_callback, (ctx, some), 1, NONE, 0, "openssl ignores the result")
-REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME_CB, callback), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_SRP_VERIFY_PARAM_CB, callback), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_SRP_GIVE_CLIENT_PWD_CB, callback), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME, 0, copied("name")), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_PASSWORD, 0, copied("password")), 1, NONE, 0, "none")
-REFUSED(SSL_set_srp_server_param, (ssl, number, number, number, number, NULL), 1, NONE, 0,
-        "Apache, openssl call it in a callback that is refused")
-REFUSED(SSL_set_srp_server_param_pw, (ssl, "name", "password", "2048"), 1, NONE, 0, "none")
-REFUSED(SSL_srp_server_param_with_username, (ssl, place), SSL3_AL_FATAL, NONE, SSL3_AL_FATAL, "none")
-REFUSED(SRP_Calc_A_param, (ssl), 0, NONE, 0, "none")
+REFUSED(SSL_CTX_set_srp_username, (ctx, copied("name")), (ctx, NULL), 1, NONE, 0,
+        "curl does not connect; openssl s_client -srpuser ends")
+FAILING(SSL_CTX_set_srp_password, (ctx, copied("password")), 1, NONE, 0, "curl does not connect")
+REFUSED(SSL_CTX_set_srp_username_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
+        "Apache, openssl s_server -srpvfile ignore the result")
+REFUSED(SSL_CTX_set_srp_verify_param_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
+        "openssl s_client -srp_lateuser ignores the result")
+REFUSED(SSL_CTX_set_srp_client_pwd_callback, (ctx, some), (ctx, NULL), 1, NONE, 0,
+        "openssl s_client -srp_lateuser ignores the result")
+REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME_CB, callback),
+        (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME_CB, NULL), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_SRP_VERIFY_PARAM_CB, callback),
+        (ctx, SSL_CTRL_SET_SRP_VERIFY_PARAM_CB, NULL), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_callback_ctrl, (ctx, SSL_CTRL_SET_SRP_GIVE_CLIENT_PWD_CB, callback),
+        (ctx, SSL_CTRL_SET_SRP_GIVE_CLIENT_PWD_CB, NULL), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME, 0, copied("name")),
+        (ctx, SSL_CTRL_SET_TLS_EXT_SRP_USERNAME, 0, NULL), 1, NONE, 0, "none")
+FAILING(SSL_CTX_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_PASSWORD, 0, copied("password")), 1, NONE, 0, "none")
+FAILING(SSL_set_srp_server_param, (ssl, number, number, number, number, NULL), 1, NONE, 0,
+        "Apache, openssl s_server -srpvfile call it in a callback that is refused")
+FAILING(SSL_set_srp_server_param_pw, (ssl, "name", "password", "2048"), 1, NONE, 0, "none")
+FAILING(SSL_srp_server_param_with_username, (ssl, place), SSL3_AL_FATAL, NONE, SSL3_AL_FATAL, "none")
+FAILING(SRP_Calc_A_param, (ssl), 0, NONE, 0, "none")
 IGNORED(SSL_CTX_set_srp_cb_arg, (ctx, some), 1, NONE, "Apache, openssl")
 IGNORED(SSL_CTX_set_srp_strength, (ctx, 2048), 1, NONE, "openssl")
 IGNORED(SSL_CTX_ctrl, (ctx, SSL_CTRL_SET_TLS_EXT_SRP_STRENGTH, 2048, NULL), 1, NONE, "none")
@@ -45,12 +57,12 @@ ABSENT(SSL_get_srp_userinfo, (ssl), 0, NONE, "Apache shows no information")
 
 SUBJECT("external PSK", "not used. A client that sets one and verifies no certificates does not connect. A server's "
                         "clients need another suite, or its certificate")
-REFUSED(SSL_CTX_use_psk_identity_hint, (ctx, copied("hint")), 1, NONE, 0,
-        "mosquitto does not start; openssl reports an error")
-REFUSED(SSL_use_psk_identity_hint, (ssl, copied("hint")), 1, NONE, 0, "Node reports an error")
+REFUSED(SSL_CTX_use_psk_identity_hint, (ctx, copied("hint")), (ctx, NULL), 1, NONE, 0,
+        "mosquitto does not start; openssl s_server -psk_hint ends")
+REFUSED(SSL_use_psk_identity_hint, (ssl, copied("hint")), (ssl, NULL), 1, NONE, 0, "Node reports an error")
 PARTLY_VOID(SSL_CTX_set_psk_client_callback, (ctx, some),
             "stunnel, mosquitto, Net::SSLeay, nghttpx, FreeRADIUS, openssl",
-            "makes clients fail that do not verify certificates")
+            "makes clients fail that do not verify certificates, such as openssl s_client -psk")
 PARTLY_VOID(SSL_set_psk_client_callback, (ssl, some), "Node, Net::SSLeay", "likewise")
 PARTLY_VOID(SSL_CTX_set_psk_use_session_callback, (ctx, some), "openssl", "likewise")
 PARTLY_VOID(SSL_set_psk_use_session_callback, (ssl, some), "none", "likewise")
@@ -98,9 +110,10 @@ ABSENT(SSL_SESSION_get_compress_id, (session), 0, NONE, "Apache")
 OPTION(SSL_OP_NO_COMPRESSION, "most programs")
 
 SUBJECT("renegotiation", "there is none")
-REFUSED(SSL_renegotiate, (ssl), 1, NONE, 0,
-        "Apache closes the connection; Node, Net::SSLeay, libevent, tcnative, openssl report an error")
-REFUSED(SSL_renegotiate_abbreviated, (ssl), 1, NONE, 0, "none")
+FAILING(SSL_renegotiate, (ssl), 1, NONE, 0,
+        "Apache closes the connection; Node, Net::SSLeay, libevent, tcnative, openssl s_client with the command R "
+        "report an error")
+FAILING(SSL_renegotiate_abbreviated, (ssl), 1, NONE, 0, "none")
 ABSENT(SSL_renegotiate_pending, (ssl), 0, NONE, "HAProxy, Node, tcnative")
 ABSENT(SSL_num_renegotiations, (ssl), 0, NONE, "none")
 ABSENT(SSL_clear_num_renegotiations, (ssl), 0, NONE, "none")
@@ -115,10 +128,11 @@ OPTION(SSL_OP_ALLOW_CLIENT_RENEGOTIATION, "Apache and others")
 OPTION(SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION, "Apache and others")
 
 SUBJECT("DTLS", "its handshakes fail, so no cookie and no timer is needed")
-REFUSED(SSL_stateless, (ssl), -1, SSL_R_READ_BIO_NOT_SET, -1, "openssl ends")
-REFUSED(DTLSv1_listen, (ssl, place), -1, SSL_R_BIO_NOT_SET, -1, "openssl ends")
-REFUSED(SSL_CTX_set_tlsext_use_srtp, (ctx, copied("SRTP_AES128_CM_SHA1_80")), 0, NONE, 1, "openssl ends")
-REFUSED(SSL_set_tlsext_use_srtp, (ssl, copied("SRTP_AES128_CM_SHA1_80")), 0, NONE, 1, "none")
+FAILING(SSL_stateless, (ssl), -1, SSL_R_READ_BIO_NOT_SET, -1, "openssl s_server -stateless refuses clients")
+FAILING(DTLSv1_listen, (ssl, place), -1, SSL_R_BIO_NOT_SET, -1, "openssl s_server -dtls -listen refuses clients")
+FAILING(SSL_CTX_set_tlsext_use_srtp, (ctx, copied("SRTP_AES128_CM_SHA1_80")), 0, NONE, 1,
+        "openssl s_client -use_srtp, openssl s_server -use_srtp end")
+FAILING(SSL_set_tlsext_use_srtp, (ssl, copied("SRTP_AES128_CM_SHA1_80")), 0, NONE, 1, "none")
 IGNORED_VOID(SSL_CTX_set_cookie_generate_cb, (ctx, some), "openssl")
 IGNORED_VOID(SSL_CTX_set_cookie_verify_cb, (ctx, some), "openssl")
 IGNORED_VOID(SSL_CTX_set_stateless_cookie_generate_cb, (ctx, some), "openssl")
@@ -162,16 +176,16 @@ IGNORED(SSL_set_max_pipelines, (ssl, 2), 1, NONE, "none")
 IGNORED(SSL_CTX_set_split_send_fragment, (ctx, 512), 1, NONE, "openssl")
 IGNORED(SSL_set_split_send_fragment, (ssl, 512), 1, NONE, "none")
 ABSENT(SSL_waiting_for_async, (ssl), 0, NONE, "HAProxy, openssl")
-ABSENT(SSL_get_async_status, (ssl, place), 0, NONE, "none")
+PARTLY(SSL_get_async_status, (ssl, place), 0, NONE, "none", "reports that there is no job")
 ABSENT(SSL_get_all_async_fds, (ssl, NULL, &size), 0, NONE, "HAProxy, Traffic Server, openssl find none")
 ABSENT(SSL_get_changed_async_fds, (ssl, NULL, &size, NULL, &size), 0, NONE, "HAProxy finds none")
 MODE(SSL_MODE_ASYNC, "HAProxy, openssl")
 
 SUBJECT("certificate transparency", "not checked; the logs that are loaded are not used")
-REFUSED(SSL_CTX_enable_ct, (ctx, SSL_CT_VALIDATION_PERMISSIVE), 1, NONE, 0, "openssl ends")
-REFUSED(SSL_enable_ct, (ssl, SSL_CT_VALIDATION_STRICT), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_set_ct_validation_callback, (ctx, some, NULL), 1, NONE, 0, "none")
-REFUSED(SSL_set_ct_validation_callback, (ssl, some, NULL), 1, NONE, 0, "none")
+FAILING(SSL_CTX_enable_ct, (ctx, SSL_CT_VALIDATION_PERMISSIVE), 1, NONE, 0, "openssl s_client -ct ends")
+FAILING(SSL_enable_ct, (ssl, SSL_CT_VALIDATION_STRICT), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set_ct_validation_callback, (ctx, some, NULL), (ctx, NULL, NULL), 1, NONE, 0, "none")
+REFUSED(SSL_set_ct_validation_callback, (ssl, some, NULL), (ssl, NULL, NULL), 1, NONE, 0, "none")
 PARTLY_VOID(SSL_CTX_set0_ctlog_store, (ctx, passed(CTLOG_STORE_new(), free_logs)), "none", "keeps the logs")
 PARTLY(SSL_CTX_get0_ctlog_store, (ctx), SOME, NONE, "openssl", "returns those logs")
 PARTLY(SSL_CTX_set_ctlog_list_file, (ctx, copied("/no/file")), 0, CT_R_LOG_CONF_INVALID, "openssl", "loads logs")
@@ -181,40 +195,45 @@ ABSENT(SSL_ct_is_enabled, (ssl), 0, NONE, "openssl")
 ABSENT(SSL_get0_peer_scts, (ssl), 0, NONE, "openssl shows none")
 
 SUBJECT("custom extensions", "not supported yet")
-REFUSED(SSL_CTX_add_client_custom_ext, (ctx, 1000, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0, "openssl ends")
-REFUSED(SSL_CTX_add_server_custom_ext, (ctx, 1000, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0,
+FAILING(SSL_CTX_add_client_custom_ext, (ctx, 1000, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0,
+        "openssl s_client -serverinfo warns")
+FAILING(SSL_CTX_add_server_custom_ext, (ctx, 1000, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0,
         "HAProxy reports an error")
-REFUSED(SSL_CTX_add_custom_ext, (ctx, 1000, 128, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0, "nghttpx with SCTs ends")
-REFUSED(SSL_CTX_use_serverinfo, (ctx, copied(""), 0), 0, ERR_R_PASSED_NULL_PARAMETER, 0, "none")
-REFUSED(SSL_CTX_use_serverinfo_ex, (ctx, 2, copied(""), 0), 0, ERR_R_PASSED_NULL_PARAMETER, 0, "none")
-REFUSED(SSL_CTX_use_serverinfo_file, (ctx, copied("/no/file")), 0, ERR_R_SYS_LIB, 0, "openssl ends")
+FAILING(SSL_CTX_add_custom_ext, (ctx, 1000, 128, NULL, NULL, NULL, NULL, NULL), 1, NONE, 0, "nghttpx with SCTs ends")
+FAILING(SSL_CTX_use_serverinfo, (ctx, copied(""), 0), 0, ERR_R_PASSED_NULL_PARAMETER, 0, "none")
+FAILING(SSL_CTX_use_serverinfo_ex, (ctx, 2, copied(""), 0), 0, ERR_R_PASSED_NULL_PARAMETER, 0, "none")
+FAILING(SSL_CTX_use_serverinfo_file, (ctx, copied("/no/file")), 0, ERR_R_SYS_LIB, 0,
+        "openssl s_server -serverinfo ends")
 ABSENT(SSL_CTX_has_client_custom_ext, (ctx, 1000), 0, NONE, "none")
 
 SUBJECT("session IDs of the application", "the library makes them")
-REFUSED(SSL_CTX_set_generate_session_id, (ctx, some), 1, NONE, 0, "openssl ends")
-REFUSED(SSL_set_generate_session_id, (ssl, some), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set_generate_session_id, (ctx, some), (ctx, NULL), 1, NONE, 0, "openssl s_server -id_prefix ends")
+REFUSED(SSL_set_generate_session_id, (ssl, some), (ssl, NULL), 1, NONE, 0, "none")
 ABSENT(SSL_has_matching_session_id, (ssl, copied("id"), 2), 0, NONE, "openssl calls it in that callback")
 
 SUBJECT("maximum fragment length (RFC 6066 section 4)", "not negotiated")
-REFUSED(SSL_CTX_set_tlsext_max_fragment_length, (ctx, TLSEXT_max_fragment_length_512), 1, NONE, 0, "openssl ends")
-REFUSED(SSL_set_tlsext_max_fragment_length, (ssl, TLSEXT_max_fragment_length_4096), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set_tlsext_max_fragment_length, (ctx, TLSEXT_max_fragment_length_512), (ctx, 0), 1, NONE, 0,
+        "openssl s_client -maxfraglen ends")
+REFUSED(SSL_set_tlsext_max_fragment_length, (ssl, TLSEXT_max_fragment_length_4096), (ssl, 0), 1, NONE, 0, "none")
 ABSENT(SSL_SESSION_get_max_fragment_length, (session), 0, NONE, "none")
 
 SUBJECT("EAP-FAST", "sessions and tickets of the application's own are not used")
-REFUSED(SSL_set_session_secret_cb, (ssl, some, NULL), 1, NONE, 0, "hostapd, FreeRADIUS do not use EAP-FAST")
-REFUSED(SSL_set_session_ticket_ext_cb, (ssl, some, NULL), 1, NONE, 0,
+REFUSED(SSL_set_session_secret_cb, (ssl, some, NULL), (ssl, NULL, NULL), 1, NONE, 0,
+        "hostapd, FreeRADIUS do not use EAP-FAST")
+REFUSED(SSL_set_session_ticket_ext_cb, (ssl, some, NULL), (ssl, NULL, NULL), 1, NONE, 0,
         "FreeRADIUS does not use EAP-FAST; hostapd ignores the result")
-REFUSED(SSL_set_session_ticket_ext, (ssl, copied("ticket"), 6), 1, NONE, 0, "hostapd does not use EAP-FAST")
+FAILING(SSL_set_session_ticket_ext, (ssl, copied("ticket"), 6), 1, NONE, 0, "hostapd does not use EAP-FAST")
 
 SUBJECT("secrets and tickets of sessions", "not shown")
-REFUSED(SSL_SESSION_set1_master_key, (session, copied("secret"), 6), 1, NONE, 0, "openssl reports an error")
+FAILING(SSL_SESSION_set1_master_key, (session, copied("secret"), 6), 1, NONE, 0,
+        "openssl s_client -psk, openssl s_server -psk call it in callbacks that are not called")
 ABSENT(SSL_SESSION_get_master_key, (session, NULL, 0), 0, NONE,
        "HAProxy, Net::SSLeay, hostapd, FreeRADIUS find no secret")
 ABSENT_VOID(SSL_SESSION_get0_ticket, (session, place, &size), "Node finds none")
 ABSENT(SSL_SESSION_print_keylog, (memory, session), 0, NONE, "openssl prints no secrets")
 PARTLY(SSL_SESSION_print, (memory, session), 1, NONE, "ab, Ruby, Net::SSLeay, openssl", "prints no secret")
 PARTLY(SSL_SESSION_print_fp, (stream, session), 1, NONE, "Net::SSLeay", "prints no secret")
-REFUSED(SSL_export_keying_material_early, (ssl, room, 1, "label", 5, NULL, 0), 0, NONE, 0, "none")
+FAILING(SSL_export_keying_material_early, (ssl, room, 1, "label", 5, NULL, 0), 0, NONE, 0, "none")
 
 PARTLY(SSL_SESSION_set_protocol_version, (session, TLS1_2_VERSION), 1, NONE, "openssl",
        "has no effect on resumption, which uses the version of the handshake")
@@ -223,13 +242,14 @@ PARTLY(SSL_SESSION_set1_hostname, (session, copied("name")), 1, NONE, "none", "l
 PARTLY(SSL_SESSION_set1_alpn_selected, (session, copied("h2"), 2), 1, NONE, "none", "likewise")
 
 SUBJECT("engines", "not supported")
-REFUSED(SSL_CTX_set_client_cert_engine, (ctx, NULL), 0, ERR_R_ENGINE_LIB, 0,
-        "stunnel reports it and uses files; Node, openssl report an error")
+FAILING(SSL_CTX_set_client_cert_engine, (ctx, NULL), 0, ERR_R_ENGINE_LIB, 0,
+        "stunnel reports it and uses files; Node reports an error; openssl s_client -ssl_client_engine ends")
 
 SUBJECT("padding of records by a callback", "connections with one fail, as do blocks of more than 4096 bytes")
-REFUSED(SSL_set_record_padding_callback, (ssl, some), 1, NONE, 0, "none")
-REFUSED(SSL_CTX_set_block_padding, (ctx, 4097), 1, NONE, 0, "none")
-REFUSED(SSL_set_block_padding, (ssl, 4097), 1, NONE, 0, "none")
+REFUSED(SSL_set_record_padding_callback, (ssl, some), (ssl, NULL), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set_block_padding, (ctx, 4097), (ctx, 0), 1, NONE, 0,
+        "openssl s_client -record_padding, openssl s_server -record_padding end")
+REFUSED(SSL_set_block_padding, (ssl, 4097), (ssl, 0), 1, NONE, 0, "none")
 PARTLY_VOID(SSL_CTX_set_record_padding_callback, (ctx, some), "none", "makes connections fail")
 IGNORED_VOID(SSL_CTX_set_record_padding_callback_arg, (ctx, some), "none")
 IGNORED_VOID(SSL_set_record_padding_callback_arg, (ssl, some), "none")
@@ -237,17 +257,19 @@ ABSENT(SSL_CTX_get_record_padding_callback_arg, (ctx), 0, NONE, "none")
 ABSENT(SSL_get_record_padding_callback_arg, (ssl), 0, NONE, "none")
 
 SUBJECT("status requests", "name no responders and have no extensions")
-REFUSED(SSL_set_tlsext_status_ids, (ssl, passed(sk_OCSP_RESPID_new_null(), free_list)), 1, NONE, 0, "none")
-REFUSED(SSL_set_tlsext_status_exts, (ssl, passed(sk_X509_EXTENSION_new_null(), free_list)), 1, NONE, 0, "none")
+REFUSED(SSL_set_tlsext_status_ids, (ssl, passed(sk_OCSP_RESPID_new_null(), free_list)), (ssl, NULL), 1,
+        NONE, 0, "none")
+REFUSED(SSL_set_tlsext_status_exts, (ssl, passed(sk_X509_EXTENSION_new_null(), free_list)), (ssl, NULL), 1,
+        NONE, 0, "none")
 ABSENT(SSL_get_tlsext_status_ids, (ssl, place), 1, NONE, "none")
 ABSENT(SSL_get_tlsext_status_exts, (ssl, place), 1, NONE, "none")
 
 SUBJECT("requests for certificates", "have all types of certificates that can be verified")
-REFUSED(SSL_CTX_set1_client_certificate_types, (ctx, copied("\1"), 1), 1, NONE, 0, "none")
-REFUSED(SSL_set1_client_certificate_types, (ssl, copied("\1"), 1), 1, NONE, 0, "none")
+REFUSED(SSL_CTX_set1_client_certificate_types, (ctx, copied("\1"), 1), (ctx, NULL, 0), 1, NONE, 0, "none")
+REFUSED(SSL_set1_client_certificate_types, (ssl, copied("\1"), 1), (ssl, NULL, 0), 1, NONE, 0, "none")
 ABSENT(SSL_get0_certificate_types, (ssl, place), 0, NONE, "openssl shows none")
-OTHER(SSL_check_chain, (ssl, certificate, key, NULL), 1760, NONE, 0, NONE, "openssl -xcert uses no such certificate",
-      "no certificate fits")
+OTHER(SSL_check_chain, (ssl, certificate, key, NULL), 1760, NONE, 0, NONE, "openssl",
+      "no certificate fits, so that openssl s_client -xcert uses none and openssl s_server -xcert refuses clients")
 PARTLY_VOID(SSL_CTX_set0_CA_list, (ctx, passed(sk_X509_NAME_new_null(), free_list)), "openssl",
             "has no effect for a client")
 PARTLY_VOID(SSL_set0_CA_list, (ssl, passed(sk_X509_NAME_new_null(), free_list)), "none", "likewise")
@@ -259,7 +281,8 @@ OTHER(SSL_CTX_get0_CA_list, (ctx), SOME, NONE, 0, NONE, "none", "likewise")
 OTHER(SSL_get_client_CA_list, (ssl), SOME, NONE, 0, NONE, "Apache, stunnel, Ruby, Net::SSLeay, neon", "likewise")
 OTHER(SSL_get0_CA_list, (ssl), SOME, NONE, 0, NONE, "none", "likewise")
 OTHER(SSL_CTX_set_cert_flags, (ctx, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none",
-      "has as its result the flags that are set, which are those of Suite B")
+      "has as its result the flags that are set, which are those of Suite B; openssl s_client -strict, "
+      "openssl s_server -strict end")
 OTHER(SSL_set_cert_flags, (ssl, SSL_CERT_FLAG_TLS_STRICT), 1, NONE, 0, NONE, "none", "likewise")
 
 SUBJECT("what the peer sent", "not kept")
@@ -271,7 +294,7 @@ OTHER(SSL_get_tmp_key, (ssl, place), 0, NONE, 0, NONE, "none", "sets the pointer
 ABSENT(SSL_get0_ec_point_formats, (ssl, place), 0, NONE, "openssl shows none")
 PARTLY(SSL_get_shared_ciphers, (ssl, text, 100), 0, NONE, "Net::SSLeay, rsyslog, hostapd, openssl",
        "names the suite that is used")
-REFUSED(SSL_bytes_to_cipher_list, (ssl, copied(""), 0, 0, place, place), 0, SSL_R_NO_CIPHERS_SPECIFIED,
+FAILING(SSL_bytes_to_cipher_list, (ssl, copied(""), 0, 0, place, place), 0, SSL_R_NO_CIPHERS_SPECIFIED,
         0, "none")
 
 SUBJECT("tracing", "only shows what happens")
@@ -286,8 +309,8 @@ SUBJECT("buffers, and the kernel's TLS", "hints for speed")
 IGNORED(SSL_alloc_buffers, (ssl), 1, NONE, "none")
 IGNORED_VOID(SSL_CTX_set_default_read_buffer_len, (ctx, 1 << 16), "openssl")
 IGNORED_VOID(SSL_set_default_read_buffer_len, (ssl, 1 << 16), "none")
-REFUSED(SSL_sendfile, (ssl, 0, 0, 1, 0), -1, SSL_R_UNINITIALIZED, -1,
-        "nginx, lighttpd, openssl call it with kernel TLS only")
+FAILING(SSL_sendfile, (ssl, 0, 0, 1, 0), -1, SSL_R_UNINITIALIZED, -1,
+        "nginx, lighttpd, openssl s_server -sendfile call it with kernel TLS only")
 OPTION(SSL_OP_ENABLE_KTLS, "nginx, lighttpd, openssl")
 
 SUBJECT("what is less safe", "not permitted")
@@ -313,12 +336,13 @@ PARTLY(SSL_load_client_CA_file_ex, (made(material("server.pem"), free_names), NU
        "ignores them")
 
 SUBJECT("other functions", "not supported yet, or of no use without OpenSSL's own structures")
-REFUSED(SSL_dup, (made(ssl, free_ssl)), SOME, NONE, 0, "Net::SSLeay returns it to its caller")
-REFUSED(BIO_dup_chain, (made(filter, free_bio)), SOME, NONE, 0, "none")
-REFUSED(SSL_new_session_ticket, (ssl), 0, NONE, 0, "none")
-REFUSED(SSL_add_store_cert_subjects_to_stack, (list, "file:/no/file"), 0, ENOENT, 0, "none")
+FAILING(SSL_dup, (made(ssl, free_ssl)), SOME, NONE, 0, "Net::SSLeay returns it to its caller")
+FAILING(BIO_dup_chain, (made(filter, free_bio)), SOME, NONE, 0, "none")
+FAILING(SSL_new_session_ticket, (ssl), 0, NONE, 0, "none")
+FAILING(SSL_add_store_cert_subjects_to_stack, (list, "file:/no/file"), 0, ENOENT, 0, "none")
 IGNORED_VOID(SSL_add_ssl_module, (), "none")
-PARTLY(SSL_CTX_sessions, (ctx), SOME, NONE, "Net::SSLeay returns it to its caller", "returns an empty table")
+PARTLY(SSL_CTX_sessions, (ctx), SOME, NONE, "Net::SSLeay returns it to its caller",
+       "returns an empty table, another one for each context")
 PARTLY(SSL_CIPHER_find, (ssl, copied("\377\377")), 0, NONE, "nginx, HAProxy, Node, squid, openssl",
        "finds the nine suites")
 OTHER(SSL_client_version, (ssl), 0x10000, NONE, TLS1_2_VERSION, NONE, "none", "is not 0x10000 before the handshake")

@@ -76,9 +76,12 @@ fn table() -> Vec<Subject> {
     subjects
 }
 
+fn all_rows() -> impl Iterator<Item = Row> {
+    table().into_iter().flat_map(|subject| subject.rows)
+}
+
 fn names(is_kind: impl Fn(&str) -> bool) -> BTreeSet<String> {
-    let rows = table().into_iter().flat_map(|subject| subject.rows);
-    rows.filter(|row| is_kind(&row.kind)).map(|row| row.name).collect()
+    all_rows().filter(|row| is_kind(&row.kind)).map(|row| row.name).collect()
 }
 
 fn exported() -> BTreeSet<String> {
@@ -150,6 +153,48 @@ fn each_row_has_a_function_that_does_less() {
     assert!(done.is_empty(), "remove rows from tests/stubs.h: {done:?}");
 }
 
+/// The functions that a number selects are not in the document.
+#[test]
+fn rows_that_are_not_shown_concern_no_program() {
+    for row in all_rows().filter(|row| row.name.ends_with("_ctrl")) {
+        assert_eq!(row.programs, "none", "{}", row.name);
+    }
+}
+
+/// An operator knows the openssl program's options, not its functions.
+#[test]
+fn the_openssl_program_has_the_options_that_lead_to_a_failure() {
+    for row in all_rows().filter(Row::fails) {
+        let mut places = row.programs.split("openssl").skip(1);
+        assert!(places.all(|rest| rest.starts_with(" s_")), "{}: {}", row.name, row.programs);
+    }
+}
+
+#[test]
+fn the_notes_of_both_functions_of_a_name_are_shown() {
+    let row = |name: &str, kind: &str, programs: &str, what: Option<&str>| Row {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        programs: programs.to_owned(),
+        what: what.map(str::to_owned),
+    };
+    let show = |rows: &[Row]| shown(&rows.iter().collect::<Vec<_>>()).join(", ");
+    let pair = |kind, first, second| {
+        show(&[row("SSL_CTX_set_x", kind, first, None), row("SSL_set_x", kind, second, None)])
+    };
+    let both = "`SSL_[CTX_]set_x` (curl ends; Node ends)";
+    assert_eq!(pair("REFUSED", "curl ends", "Node ends"), both);
+    assert_eq!(pair("FAILING", "none", "Node ends"), "`SSL_[CTX_]set_x` (Node ends)");
+    assert_eq!(pair("FAILING", "none", "none"), "`SSL_[CTX_]set_x`");
+    assert_eq!(pair("IGNORED", "curl", "Node"), "`SSL_[CTX_]set_x`");
+    let partly = |name, what| row(name, "PARTLY", "none", Some(what));
+    let pair = [partly("SSL_CTX_set_x", "keeps it"), partly("SSL_set_x", "likewise")];
+    assert_eq!(show(&pair), "`SSL_[CTX_]set_x` (keeps it)");
+    let programs = "openssl s_client -a -b, openssl s_server -c end; curl ends";
+    let marked = "`SSL_x` (`openssl s_client -a -b`, `openssl s_server -c` end; curl ends)";
+    assert_eq!(show(&[row("SSL_x", "FAILING", programs, None)]), marked);
+}
+
 #[test]
 fn each_option_is_used_or_has_a_row() {
     let Ok(header) = std::fs::read_to_string("/usr/include/openssl/ssl.h") else { return };
@@ -164,25 +209,68 @@ fn each_option_is_used_or_has_a_row() {
     }
 }
 
-/// Names for readers. Functions of contexts and connections with the same rest are one name.
+impl Row {
+    fn fails(&self) -> bool {
+        matches!(self.kind.as_str(), "REFUSED" | "FAILING")
+    }
+
+    /// What readers learn of the row besides its name.
+    fn note(&self) -> Option<&str> {
+        let programs = Some(&self.programs).filter(|_| self.fails() && self.programs != "none");
+        self.what.as_ref().or(programs).map(String::as_str)
+    }
+}
+
+/// Names for readers, with notes. Functions of contexts and connections with the same rest are one
+/// name, which has the notes of both.
 fn shown(rows: &[&Row]) -> Vec<String> {
     let mut shown = Vec::new();
     for row in rows.iter().filter(|row| !row.name.ends_with("_ctrl")) {
         let twin = |prefix: &str, other: &str| {
             let rest = row.name.strip_prefix(prefix)?;
-            rows.iter().any(|row| row.name == format!("{other}{rest}")).then_some(rest)
+            let twin = rows.iter().find(|row| row.name == format!("{other}{rest}"))?;
+            Some((rest, twin.note()))
         };
-        let name = match (twin("SSL_CTX_", "SSL_"), twin("SSL_", "SSL_CTX_")) {
-            (Some(rest), _) => format!("SSL_[CTX_]{rest}"),
+        let (name, second) = match (twin("SSL_CTX_", "SSL_"), twin("SSL_", "SSL_CTX_")) {
+            (Some((rest, note)), _) => (format!("SSL_[CTX_]{rest}"), note),
             (None, Some(_)) => continue,
-            _ => row.name.clone(),
+            _ => (row.name.clone(), None),
         };
-        let is_refused = row.kind == "REFUSED" && row.programs != "none";
-        let note = row.what.as_ref().or(is_refused.then_some(&row.programs));
-        let note = note.map(|note| format!(" ({})", note.replace("openssl", "`openssl`")));
-        shown.push(format!("`{name}`{}", note.unwrap_or_default()));
+        let first = row.note();
+        let second = second.filter(|note| first.is_none_or(|_| *note != "likewise"));
+        let mut notes: Vec<_> = [first, second].into_iter().flatten().map(marked).collect();
+        notes.dedup();
+        let notes =
+            if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+        shown.push(format!("`{name}`{notes}"));
     }
     shown
+}
+
+/// A note in which each command of the openssl program is code.
+fn marked(note: &str) -> String {
+    let (mut marked, mut is_code) = (String::new(), false);
+    for (index, word) in note.split(' ').enumerate() {
+        let bare = word.trim_end_matches([',', ';']);
+        if is_code && !bare.starts_with('-') && !bare.starts_with("s_") {
+            marked.push('`');
+            is_code = false;
+        }
+        if index > 0 {
+            marked.push(' ');
+        }
+        if bare == "openssl" {
+            marked.push('`');
+            is_code = true;
+        }
+        marked += bare;
+        if is_code && bare != word {
+            marked.push('`');
+            is_code = false;
+        }
+        marked += &word[bare.len()..];
+    }
+    marked + if is_code { "`" } else { "" }
 }
 
 /// Breaks a text into lines of a document.
@@ -202,8 +290,9 @@ fn section() -> String {
     let mut section = String::new();
     for subject in table() {
         section += &wrapped(&format!("**{}**: {}.", subject.title, subject.reason), "- ", "  ");
-        let labels: [(&str, &[&str]); 4] = [
-            ("fail", &["REFUSED"]),
+        let labels: [(&str, &[&str]); 5] = [
+            ("refuse values", &["REFUSED"]),
+            ("fail", &["FAILING"]),
             ("have no effect", &["IGNORED", "OPTION", "MODE"]),
             ("report nothing", &["ABSENT"]),
             ("differ", &["PARTLY", "OTHER"]),

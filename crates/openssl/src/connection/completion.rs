@@ -140,6 +140,19 @@ impl Ssl {
         }
     }
 
+    /// Sets the session that a client offers. The session of a server's handshake is its own, so
+    /// that the handshake does not complete this one.
+    pub(crate) fn set_session(&self, session: Option<Arc<Session>>) {
+        if let Some(session) = &session {
+            self.verify_result.set(session.fields().verify_result);
+        }
+        if self.is_server() {
+            self.received_session.set(false);
+        }
+        let old = self.session.replace(session);
+        drop(old);
+    }
+
     /// The session of the connection, or the one that a client offers. On a server it exists from
     /// the ClientHello on, and is complete after the handshake.
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {

@@ -9,7 +9,9 @@ use tercel::wire::SignatureScheme;
 use tercel::{Answer, Credential};
 
 use super::Ssl;
+use super::alerts::INTERNAL_ERROR;
 use super::state::Want;
+use super::steps::Unanswered;
 use crate::errors;
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
@@ -50,17 +52,19 @@ impl Ssl {
         ChainSource::Store(store)
     }
 
-    /// Answers the question of a client for its certificate. An error: a callback failed, or wants
-    /// to be called again.
-    pub(crate) fn answer_select(&self, question: &SelectCredentialQuestion) -> Result<Answer, ()> {
+    /// Answers the question of a client for its certificate.
+    pub(super) fn answer_select(
+        &self,
+        question: &SelectCredentialQuestion,
+    ) -> Result<Answer, Unanswered> {
         self.choose(&question.request()).map(|chosen| question.answer(chosen))
     }
 
     /// Chooses the certificate of a client for a server's request.
-    pub(crate) fn choose(
+    pub(super) fn choose(
         &self,
         request: &CredentialRequest<'_>,
-    ) -> Result<Option<Arc<Credential>>, ()> {
+    ) -> Result<Option<Arc<Credential>>, Unanswered> {
         if let Some(authorities) = &request.authorities {
             let names = authorities.iter().filter_map(|name| Name::from_der(name.0)).collect();
             self.requested_authorities.replace(Some(Arc::new(names)));
@@ -75,7 +79,7 @@ impl Ssl {
     }
 
     /// Calls the program's function that sets certificates, if there is one.
-    pub(crate) fn call_certificate_callback(&self) -> Result<(), ()> {
+    pub(super) fn call_certificate_callback(&self) -> Result<(), Unanswered> {
         let callback = self.settings().callbacks.certificate;
         let Some(function) = callback.function else { return Ok(()) };
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
@@ -83,17 +87,17 @@ impl Ssl {
             1.. => Ok(()),
             0 => {
                 errors::push(errors::reasons::CERT_CB_ERROR);
-                Err(())
+                Err(Unanswered::Alert(INTERNAL_ERROR))
             }
             _ => {
                 self.want.set(Want::Lookup);
-                Err(())
+                Err(Unanswered::Later)
             }
         }
     }
 
     /// Calls the program's older function, which returns a certificate and a key.
-    fn call_client_certificate_callback(&self) -> Result<(), ()> {
+    fn call_client_certificate_callback(&self) -> Result<(), Unanswered> {
         let Some(function) = self.settings().callbacks.client_certificate else { return Ok(()) };
         let (mut certificate, mut key) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
@@ -101,7 +105,7 @@ impl Ssl {
             .outside(|| unsafe { function(self.address(), &raw mut certificate, &raw mut key) });
         if result < 0 {
             self.want.set(Want::Lookup);
-            return Err(());
+            return Err(Unanswered::Later);
         }
         if result == 0 {
             return Ok(());

@@ -71,10 +71,12 @@ impl Early {
 impl Ssl {
     /// A server reads early data, and continues the handshake for that.
     pub(crate) fn read_early(&self, out: &mut [u8]) -> EarlyRead {
-        if self.side.get() != Some(Side::Server) {
-            errors::push_not_now("only a server reads early data");
+        let is_first = !self.early.reads.get();
+        if !self.is_server() || is_first && !matches!(*self.stage.borrow(), Stage::New) {
+            errors::push_not_now("only a server reads early data, before its handshake");
             return EarlyRead::Stopped;
         }
+        self.take_side(Side::Server);
         self.early.reads.set(true);
         loop {
             if self.early.unread.borrow().len() > 0 {
@@ -92,7 +94,7 @@ impl Ssl {
 
     /// Writes early data of a client, or data of a server before the client's Finished.
     pub(crate) fn write_early(&self, data: &[u8]) -> Transfer {
-        let is_server = self.side.get() == Some(Side::Server);
+        let is_server = self.is_server();
         if self.is_connected() && is_server {
             return self.write(data);
         }
@@ -102,6 +104,7 @@ impl Ssl {
             return Transfer::Stopped;
         }
         if !is_server {
+            self.take_side(Side::Client);
             self.early.writes.set(true);
             let started = self.as_reader(|| self.handshake_for(Call::WriteEarly));
             if started != Some(STARTED) {

@@ -27,13 +27,19 @@ const RETRY_RANDOM: [u8; 32] = [
 ];
 
 impl Ssl {
-    /// Continues the handshake. 1 at its end, else -1.
+    /// Continues the handshake. 1 at its end, 0 if the method is for the other side, else -1.
     pub(crate) fn do_handshake(&self) -> c_int {
         self.want.set(Want::Nothing);
         let Some(side) = self.side.get() else {
             errors::push(reasons::CONNECTION_TYPE_NOT_SET);
             return -1;
         };
+        let method = self.settings().method;
+        let has_side = if side == Side::Server { method.server } else { method.client };
+        if !has_side && !self.is_connected() {
+            errors::push_not_now("the method is for the other side");
+            return 0;
+        }
         // As OpenSSL does: a program may not have read the errors of another connection.
         if !matches!(*self.stage.borrow(), Stage::Failed | Stage::Connected(_)) {
             errors::clear();
@@ -52,13 +58,7 @@ impl Ssl {
             self.report_progress();
         }
         if self.is_connected() {
-            if self.refused_renegotiation.get() {
-                errors::push(reasons::NO_RENEGOTIATION);
-                self.stage.replace(Stage::Failed);
-                self.failed.set(true);
-                return -1;
-            }
-            return if self.send_message() == Moved::Done { 1 } else { -1 };
+            return self.continue_connected();
         }
         let result = self.advance();
         self.report_exit(result);
@@ -67,6 +67,21 @@ impl Ssl {
             return -1;
         }
         result
+    }
+
+    /// Continues an established connection: sends a message of the application, and the answer to
+    /// a request of the server. As with OpenSSL, a failed connection fails without another error.
+    fn continue_connected(&self) -> c_int {
+        if self.failed.get() {
+            return -1;
+        }
+        if self.refused_renegotiation.get() {
+            errors::push(reasons::NO_RENEGOTIATION);
+            self.stage.replace(Stage::Failed);
+            self.failed.set(true);
+            return -1;
+        }
+        if self.answer_request() && self.send_message() == Moved::Done { 1 } else { -1 }
     }
 
     /// Makes the handshake. `None`: an error is in the queue.
@@ -312,20 +327,17 @@ impl Ssl {
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
     pub(crate) fn close(&self) -> c_int {
         self.want.set(Want::Nothing);
+        if self.side.get().is_none() {
+            errors::push(reasons::UNINITIALIZED);
+            return -1;
+        }
+        if !self.is_connected() || self.failed.get() || self.request.borrow().is_some() {
+            errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
+            return -1;
+        }
         if self.settings().quiet_shutdown {
             self.shutdown.set(SENT_SHUTDOWN | RECEIVED_SHUTDOWN);
             return 1;
-        }
-        match &*self.stage.borrow() {
-            Stage::New if self.side.get().is_none() => {
-                errors::push(reasons::UNINITIALIZED);
-                return -1;
-            }
-            Stage::Handshake(_) | Stage::Stepping => {
-                errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
-                return -1;
-            }
-            _ => {}
         }
         let flags = self.shutdown.get();
         if flags & SENT_SHUTDOWN == 0 {

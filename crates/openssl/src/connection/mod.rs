@@ -31,6 +31,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
 use std::sync::{Arc, Weak};
 
+use tercel::client::CertificateRequested;
 use tercel::message_tap::HandshakeValues;
 use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
 
@@ -63,7 +64,10 @@ pub(crate) struct Ssl {
     pub(crate) ex_data: ExData,
     pub(crate) input: RefCell<Option<Bio>>,
     pub(crate) output: RefCell<Option<Bio>>,
+    /// The side that the application has chosen.
     pub(crate) side: Cell<Option<Side>>,
+    /// The side that getters show until then.
+    side_of_method: Side,
     pub(crate) stage: RefCell<Stage>,
     /// A step of the handshake that waits until the bytes before it are sent.
     pub(crate) step: RefCell<Option<Next>>,
@@ -78,6 +82,9 @@ pub(crate) struct Ssl {
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,
+    /// The request for a certificate after the handshake that a client has not answered, because a
+    /// callback wants to be called again.
+    pub(crate) request: RefCell<Option<CertificateRequested>>,
     /// Whether a server has requested the client's certificate.
     pub(crate) has_requested: Cell<bool>,
     /// How the configuration of a server's handshake requests the client's certificate.
@@ -155,11 +162,8 @@ impl Ssl {
             lock: Lock::default(),
             context: RefCell::new(InUse::new(context)),
             session_context: InUse::new(context),
-            side: Cell::new(match (settings.method.client, settings.method.server) {
-                (true, false) => Some(Side::Client),
-                (false, true) => Some(Side::Server),
-                _ => None,
-            }),
+            side: Cell::default(),
+            side_of_method: if settings.method.server { Side::Server } else { Side::Client },
             settings: RefCell::new(settings),
             followed: Cell::new((change, change)),
             parameters: context.parameters.inherited()?,
@@ -174,6 +178,7 @@ impl Ssl {
             interrupted: Cell::default(),
             waiting: Cell::default(),
             awaits_certificate: Cell::default(),
+            request: RefCell::default(),
             has_requested: Cell::default(),
             configured: Cell::default(),
             made: RefCell::default(),
@@ -328,6 +333,7 @@ impl Ssl {
         self.interrupted.take();
         self.waiting.take();
         self.awaits_certificate.take();
+        self.request.take();
         self.has_requested.take();
         self.configured.take();
         self.made.take();
@@ -341,6 +347,8 @@ impl Ssl {
         self.found_result.set(None);
         self.received_session.set(false);
         self.dane.found.take();
+        self.parameters.forget_peer_name();
+        self.lent.protocol.take();
         self.forget_chains();
         self.hello.take();
         self.selected.take();

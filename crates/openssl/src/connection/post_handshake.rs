@@ -1,15 +1,19 @@
 //! What TLS 1.3 has after the handshake: key updates, and client authentication.
 
 use core::ffi::c_int;
+use std::sync::Arc;
 
+use tercel::Credential;
 use tercel::client::CertificateRequested;
-use tercel::error::{Error, Misuse};
+use tercel::error::{Error, InternalError, Misuse};
 use tercel::server::{ClientAuth, ClientCertificate};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 
 use super::Ssl;
+use super::alerts::FATAL;
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
+use super::steps::Unanswered;
 use super::writing::WaitingMessage;
 use crate::errors::{self, reasons};
 use crate::settings::options::{VERIFY_CLIENT_ONCE, VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER};
@@ -108,14 +112,42 @@ impl Ssl {
         Err(error)
     }
 
-    /// A client answers a server's request, without a certificate if it has none that fits.
-    pub(crate) fn answer_request(&self, request: CertificateRequested) -> Result<(), Error> {
-        let chosen = self.choose(&request.request()).unwrap_or(None);
+    /// A client answers the server's request, if there is one, without a certificate if it has none
+    /// that fits. Returns whether the connection can be used. If not, `want` says which callback is
+    /// to be called again, or the connection has failed.
+    pub(crate) fn answer_request(&self) -> bool {
+        let Some(request) = self.request.take() else { return true };
+        let chosen = match self.choose(&request.request()) {
+            Ok(chosen) => chosen,
+            Err(Unanswered::Later) => {
+                self.request.replace(Some(request));
+                return false;
+            }
+            Err(Unanswered::Alert(alert)) => {
+                self.abort_connection(AlertDescription(alert));
+                return false;
+            }
+        };
+        if let Err(error) = self.send_answer(request, chosen) {
+            self.abort_connection(error.alert().unwrap_or(AlertDescription::INTERNAL_ERROR));
+            self.fail(error);
+            return false;
+        }
+        self.message_waits(WaitingMessage::Authentication);
+        self.send_control();
+        true
+    }
+
+    fn send_answer(
+        &self,
+        request: CertificateRequested,
+        chosen: Option<Arc<Credential>>,
+    ) -> Result<(), Error> {
         let answered = match chosen {
             Some(credential) if credential.is_remote() => {
                 let unsigned = request.prepare(&credential)?;
                 let signature = self.sign(&credential, unsigned.scheme(), unsigned.content());
-                let signature = signature.unwrap_or_default();
+                let signature = signature.ok_or(Error::Internal(InternalError::SigningFailed))?;
                 self.sealing(|connection, unsent| {
                     connection.sender.authenticate_signed(unsigned, &signature, unsent)
                 })
@@ -124,7 +156,17 @@ impl Ssl {
                 connection.sender.authenticate(request, chosen.as_ref(), unsent)
             }),
         };
-        self.message_waits(WaitingMessage::Authentication);
         answered.unwrap_or(Ok(()))
+    }
+
+    /// Ends an established connection that a callback or an object of the application refused.
+    fn abort_connection(&self, alert: AlertDescription) {
+        // The connection ends anyway.
+        let _ = self.sealing(|connection, unsent| connection.sender.abort(alert, unsent));
+        self.report_alert(false, FATAL, alert.0);
+        self.remove_session();
+        self.send(true);
+        self.failed.set(true);
+        self.want.set(Want::Nothing);
     }
 }

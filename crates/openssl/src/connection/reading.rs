@@ -74,16 +74,17 @@ impl Ssl {
     /// Without room, processes records up to the next one with data, and returns `End`.
     pub(crate) fn read(&self, out: &mut [u8], peek: bool) -> Transfer {
         self.want.set(Want::Nothing);
+        if self.side.get().is_none() {
+            errors::push(reasons::UNINITIALIZED);
+            return Transfer::Stopped;
+        }
         if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {
             return Transfer::End;
         }
-        if !self.is_connected() {
-            let result = self.as_writer(|| self.do_handshake()).unwrap_or(-1);
-            if result <= 0 {
-                return if result == 0 { Transfer::End } else { Transfer::Stopped };
-            }
+        if !self.is_connected() && self.as_writer(|| self.do_handshake()) != Some(1) {
+            return Transfer::Stopped;
         }
-        if self.failed.get() {
+        if self.failed.get() || !self.answer_request() {
             return Transfer::Stopped;
         }
         loop {
@@ -108,10 +109,9 @@ impl Ssl {
                 }
                 Next::Closed => return self.closed(),
                 Next::Requested(request) => {
-                    let answered = self.answer_request(request);
-                    self.send_control();
-                    if let Err(error) = answered {
-                        return self.receiving_failed(error);
+                    self.request.replace(Some(request));
+                    if !self.answer_request() {
+                        return Transfer::Stopped;
                     }
                     if self.stops_after_message() {
                         return Transfer::Stopped;

@@ -155,7 +155,7 @@ impl Ssl {
 
     /// The schemes with which this side may sign. `None`: all.
     pub(crate) fn own_schemes(&self, settings: &Settings) -> Option<Vec<SignatureScheme>> {
-        let is_client = self.side.get() != Some(Side::Server);
+        let is_client = !self.is_server();
         let of_clients = settings.client_schemes.as_ref().filter(|_| is_client);
         let selected = of_clients.or(settings.schemes.as_ref());
         let strongest = security::least_bits(settings.security_level) <= 128;

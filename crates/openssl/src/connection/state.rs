@@ -60,16 +60,30 @@ pub(crate) struct Lent {
 }
 
 impl Ssl {
+    /// Whether getters show a server: the side that the application has chosen, and before that, as
+    /// with OpenSSL, a server's unless the context's method is for clients only.
+    pub(crate) fn is_server(&self) -> bool {
+        self.side.get().unwrap_or(self.side_of_method) == Side::Server
+    }
+
+    /// Takes a side for a function that has one of its own, unless the application has chosen one.
+    pub(crate) fn take_side(&self, side: Side) {
+        if self.side.get().is_none() {
+            self.side.set(Some(side));
+        }
+    }
+
     /// Whether the handshake is over and succeeded.
     pub(crate) fn is_connected(&self) -> bool {
         matches!(*self.stage.borrow(), Stage::Connected(_))
     }
 
-    /// Whether the program sees an established connection: not in its function for new sessions,
-    /// and not while a message of its own waits.
+    /// Whether the program sees an established connection: not after a fatal error, not in its
+    /// function for new sessions, and not while a message of its own or an answer waits.
     pub(crate) fn is_init_finished(&self) -> bool {
-        let waits = self.waiting.get().is_some();
-        self.is_connected() && !waits && self.state_of_new_session.get().is_none()
+        let waits = self.waiting.get().is_some() || self.request.borrow().is_some();
+        let is_usable = self.is_connected() && !self.failed.get();
+        is_usable && !waits && self.state_of_new_session.get().is_none()
     }
 
     /// Whether a handshake has begun and is not over.
@@ -103,8 +117,8 @@ impl Ssl {
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },
-            Stage::Connected(_) => FINISHED.1,
-            Stage::Failed => c"error",
+            Stage::Connected(_) if !self.failed.get() => FINISHED.1,
+            Stage::Connected(_) | Stage::Failed => c"error",
         }
     }
 

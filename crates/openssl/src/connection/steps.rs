@@ -49,21 +49,12 @@ impl Ssl {
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {
                 self.answer_stapled(question)
             }
-            Question::SelectCredential(question) => {
-                self.answer_select(question).map_err(|()| self.later_or_failed())
-            }
+            Question::SelectCredential(question) => self.answer_select(question),
             // No other question is configured.
             _ => {
                 errors::push_internal();
                 Err(Unanswered::Alert(INTERNAL_ERROR))
             }
-        }
-    }
-
-    fn later_or_failed(&self) -> Unanswered {
-        match self.want.get() {
-            Want::Nothing => Unanswered::Alert(INTERNAL_ERROR),
-            _ => Unanswered::Later,
         }
     }
 
@@ -77,7 +68,7 @@ impl Ssl {
         // A callback that succeeded is not called again if a later one asks to be repeated.
         self.once(1, Self::call_client_hello)?;
         self.once(2, Self::call_server_name)?;
-        self.call_certificate_callback().map_err(|()| self.later_or_failed())?;
+        self.call_certificate_callback()?;
         let protocol = self.select_protocol()?;
         let config = self.server_configuration(protocol.as_deref());
         let config = config.ok_or(Unanswered::Alert(INTERNAL_ERROR))?;
@@ -203,11 +194,16 @@ impl Ssl {
                     let selected = core::slice::from_raw_parts(start, usize::from(length));
                     Ok(Some(selected.to_vec()))
                 }
-                TLSEXT_ERR_ALERT_FATAL => {
+                // As with OpenSSL, each other result refuses, and no name of a protocol is an error.
+                TLSEXT_ERR_NOACK => Ok(None),
+                TLSEXT_ERR_OK => {
+                    errors::push_internal();
+                    Err(Unanswered::Alert(INTERNAL_ERROR))
+                }
+                _ => {
                     errors::push(reasons::NO_APPLICATION_PROTOCOL);
                     Err(Unanswered::Alert(NO_APPLICATION_PROTOCOL))
                 }
-                _ => Ok(None),
             }
         }
     }

@@ -156,17 +156,18 @@ impl Ssl {
     /// Encrypts and sends data. An interrupted write has to be repeated with the same data.
     pub(crate) fn write(&self, data: &[u8]) -> Transfer {
         self.want.set(Want::Nothing);
+        if self.side.get().is_none() {
+            errors::push(reasons::UNINITIALIZED);
+            return Transfer::Stopped;
+        }
         if self.shutdown.get() & SENT_SHUTDOWN != 0 {
             errors::push(reasons::PROTOCOL_IS_SHUTDOWN);
             return Transfer::Stopped;
         }
-        if !self.is_connected() {
-            let result = self.as_reader(|| self.do_handshake()).unwrap_or(-1);
-            if result <= 0 {
-                return if result == 0 { Transfer::End } else { Transfer::Stopped };
-            }
+        if !self.is_connected() && self.as_reader(|| self.do_handshake()) != Some(1) {
+            return Transfer::Stopped;
         }
-        if self.failed.get() {
+        if self.failed.get() || !self.answer_request() {
             return Transfer::Stopped;
         }
         self.write_by(data, |data| self.seal(data))

@@ -18,6 +18,7 @@ use crate::objects::cipher_list::LentCiphers;
 use crate::objects::ex_data::ExData;
 use crate::objects::list::{LentCertificates, LentNames};
 use crate::objects::store::{Parameters, Store};
+use crate::objects::table::LentTable;
 use crate::session::{Session, SessionCache};
 use crate::settings::Settings;
 use crate::settings::remembered::Configurations;
@@ -38,6 +39,7 @@ pub(crate) struct Context {
     pub(crate) ciphers: LentCiphers,
     pub(crate) names: LentNames,
     pub(crate) chains: LentCertificates,
+    pub(crate) sessions: LentTable,
     pub(crate) tickets: ContextTickets,
     pub(crate) dane: ContextDane,
     /// Names of sessions that were resumed and that the program may also have.
@@ -81,6 +83,7 @@ impl Context {
             ciphers: LentCiphers::default(),
             names: LentNames::default(),
             chains: LentCertificates::default(),
+            sessions: LentTable::default(),
             tickets: ContextTickets::new()?,
             dane: ContextDane::default(),
             used: used::Used::default(),

@@ -1,15 +1,13 @@
 //! SSL_CTX: the session cache.
 
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::LazyLock;
 
 use super::{FAIL, OK};
 use crate::context::Context;
 use crate::entry::{functions, give};
 use crate::session::{Fields, Session, now};
 use crate::settings::callbacks::{self as cb, Callback};
-use crate::sys::crypto::OPENSSL_LH_new;
+use crate::sys::crypto::HashTable;
 
 functions! {
     fn SSL_CTX_add_session(context: &Context; session: *mut Session) -> c_int = FAIL => {
@@ -40,12 +38,9 @@ functions! {
         -> () = () => {
         context.change(|settings| settings.callbacks.not_resumable = callback);
     }
-    /// An empty table, because the cache has another form.
-    fn SSL_CTX_sessions(_context: &Context;) -> *mut c_void = core::ptr::null_mut() => {
-        // SAFETY: the function accepts NULL for its default functions.
-        static EMPTY: LazyLock<AtomicPtr<c_void>> =
-            LazyLock::new(|| AtomicPtr::new(unsafe { OPENSSL_LH_new(None, None) }));
-        EMPTY.load(Ordering::Acquire)
+    /// An empty table of the context's own, because the cache has another form.
+    fn SSL_CTX_sessions(context: &Context;) -> *mut HashTable = core::ptr::null_mut() => {
+        context.sessions.lend()
     }
     fn SSL_SESSION_new(;) -> *mut Session = core::ptr::null_mut() => {
         /// The lifetime in seconds of a session that nothing else is known of.

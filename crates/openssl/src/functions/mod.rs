@@ -16,6 +16,7 @@ pub(crate) mod dane;
 mod early_data;
 pub(crate) mod hello;
 pub(crate) mod init;
+pub(crate) mod jobs;
 pub(crate) mod names;
 pub(crate) mod padding;
 mod properties;

@@ -66,13 +66,11 @@ without_effect! {
     SSL_CTX_ct_is_enabled, SSL_CTX_get_record_padding_callback_arg, SSL_CTX_has_client_custom_ext,
     SSL_SESSION_get_compress_id, SSL_SESSION_get_master_key, SSL_SESSION_get_max_fragment_length,
     SSL_SESSION_print_keylog, SSL_check_chain, SSL_client_hello_isv2, SSL_ct_is_enabled,
-    SSL_get0_dane, SSL_get0_peer_scts, SSL_get_all_async_fds, SSL_get_async_status,
-    SSL_get_changed_async_fds, SSL_get_client_ciphers, SSL_get_current_compression,
+    SSL_get0_dane, SSL_get0_peer_scts, SSL_get_client_ciphers, SSL_get_current_compression,
     SSL_get_current_expansion, SSL_get_psk_identity, SSL_get_psk_identity_hint,
     SSL_get_record_padding_callback_arg, SSL_get_selected_srtp_profile, SSL_get_shared_sigalgs,
     SSL_get_sigalgs, SSL_get_srp_N, SSL_get_srp_g, SSL_get_srp_userinfo, SSL_get_srp_username,
     SSL_get_srtp_profiles, SSL_has_matching_session_id, SSL_renegotiate_pending, SSL_test_functions,
-    SSL_waiting_for_async,
 }
 
 without_effect! {

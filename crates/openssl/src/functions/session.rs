@@ -182,8 +182,7 @@ functions! {
             let _entered = crate::entry::Entered::new(&*from);
             (from.current_session(), from.settings())
         };
-        let old = to.session.replace(session);
-        drop(old);
+        to.set_session(session);
         to.change(|settings| {
             settings.take_certificates(&theirs);
             settings.session_context.clone_from(&theirs.session_context);

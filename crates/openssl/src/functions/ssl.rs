@@ -138,8 +138,7 @@ functions! {
         ssl.set_side(Side::Client);
     }
     fn SSL_is_server(ssl: &Ssl;) -> c_int = 0 => {
-        // As with OpenSSL, a connection without a side is one of a server.
-        c_int::from(ssl.side.get() != Some(Side::Client))
+        ssl.is_server().into()
     }
 }
 

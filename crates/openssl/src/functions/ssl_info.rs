@@ -61,8 +61,8 @@ functions! {
         match &*ssl.stage.borrow() {
             Stage::New => c"PINIT",
             Stage::Handshake(_) | Stage::Stepping => c"TWSH",
-            Stage::Connected(_) => c"SSLOK",
-            Stage::Failed => c"SSLERR",
+            Stage::Connected(_) if !ssl.failed.get() => c"SSLOK",
+            Stage::Connected(_) | Stage::Failed => c"SSLERR",
         }
         .as_ptr()
     }
@@ -104,16 +104,7 @@ functions! {
     }
     fn SSL_set_session(ssl: &Ssl; session: *mut Session) -> c_int = FAIL => {
         // SAFETY: the caller's duty. NULL removes the session.
-        let session = unsafe { crate::entry::object(session) };
-        if let Some(session) = &session {
-            ssl.verify_result.set(session.fields().verify_result);
-        }
-        // A server's session is its own.
-        if ssl.side.get() == Some(Side::Server) {
-            ssl.received_session.set(false);
-        }
-        let old = ssl.session.replace(session);
-        drop(old);
+        ssl.set_session(unsafe { crate::entry::object(session) });
         OK
     }
     fn SSL_get0_alpn_selected(ssl: &Ssl; data: *mut *const c_uchar, length: *mut c_uint) -> () = () => {
@@ -247,7 +238,7 @@ fn state(ssl: &Ssl) -> c_int {
         _ if ssl.message_state.get().is_some() => {
             ssl.message_state.get().map_or(ST_BEFORE, |(number, _)| number)
         }
-        _ if ssl.side.get() == Some(crate::connection::state::Side::Server) => ST_SERVER,
+        _ if ssl.side.get() == Some(Side::Server) => ST_SERVER,
         _ => ST_CLIENT,
     }
 }

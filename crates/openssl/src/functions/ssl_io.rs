@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
-use crate::connection::state::{Side, Stage, Want};
+use crate::connection::state::{Side, Want};
 use crate::connection::writing::{Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
@@ -29,15 +29,11 @@ functions! {
         handshake(ssl)
     }
     fn SSL_accept(ssl: &Ssl;) -> c_int = -1 => {
-        if has_no_side(ssl, ssl.settings().method.server) {
-            ssl.side.set(Some(Side::Server));
-        }
+        ssl.take_side(Side::Server);
         handshake(ssl)
     }
     fn SSL_connect(ssl: &Ssl;) -> c_int = -1 => {
-        if has_no_side(ssl, ssl.settings().method.client) {
-            ssl.side.set(Some(Side::Client));
-        }
+        ssl.take_side(Side::Client);
         handshake(ssl)
     }
     fn SSL_read(ssl: &Ssl; to: *mut c_void, length: c_int) -> c_int = -1 => {
@@ -134,12 +130,6 @@ functions! {
     }
 }
 
-/// Whether `SSL_accept` or `SSL_connect` sets its side: the connection has none, or a new one has
-/// the only side of a method without this one.
-fn has_no_side(ssl: &Ssl, has_method: bool) -> bool {
-    ssl.side.get().is_none() || !has_method && matches!(*ssl.stage.borrow(), Stage::New)
-}
-
 /// Fails. Apache ignores the result, and calls `SSL_do_handshake`, which fails then, too: otherwise
 /// it would believe that the client's certificate was verified again. In TLS 1.3 the result is
 /// OpenSSL's, and a handshake is none.
@@ -152,16 +142,6 @@ fn refuse_renegotiation(ssl: &Ssl, what: &str) -> c_int {
 }
 
 fn handshake(ssl: &Ssl) -> c_int {
-    let method = ssl.settings().method;
-    let has_side = match ssl.side.get() {
-        Some(Side::Client) => method.client,
-        Some(Side::Server) => method.server,
-        None => true,
-    };
-    if !has_side {
-        errors::push_not_now("the method is for the other side");
-        return 0;
-    }
     ssl.as_both(|| ssl.do_handshake()).unwrap_or(-1)
 }
 

@@ -8,7 +8,6 @@ use super::{FAIL, OK, bytes, text};
 use crate::ciphers::string;
 use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
-use crate::connection::state::Side;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::objects::list;
@@ -225,7 +224,7 @@ functions! {
         add_authority(ssl, certificate.cast_mut())
     }
     fn SSL_get0_peer_CA_list(ssl: &Ssl;) -> *mut Stack = ptr::null_mut() => {
-        if ssl.side.get() == Some(Side::Server) { ptr::null_mut() } else { authorities(ssl) }
+        if ssl.is_server() { ptr::null_mut() } else { authorities(ssl) }
     }
     fn SSL_get_default_timeout(ssl: &Ssl;) -> c_long = 0 => {
         crate::settings::DEFAULT_TIMEOUT
@@ -233,7 +232,7 @@ functions! {
 }
 
 fn authorities(ssl: &Ssl) -> *mut Stack {
-    if ssl.side.get() == Some(Side::Server) {
+    if ssl.is_server() {
         return ssl.lent.names.lend(&ssl.settings().client_authorities);
     }
     // The same list as before, which the program may still use.

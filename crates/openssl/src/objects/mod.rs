@@ -11,6 +11,7 @@ pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod name;
 pub(crate) mod store;
+pub(crate) mod table;
 pub(crate) mod ticket_cipher;
 
 /// Defines an owned reference to an object of libcrypto.

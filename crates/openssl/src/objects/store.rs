@@ -9,7 +9,8 @@ use crate::sys::x509::{
     X509_LOOKUP_store, X509_STORE, X509_STORE_CTX, X509_STORE_CTX_free, X509_STORE_add_lookup,
     X509_STORE_free, X509_STORE_new, X509_STORE_up_ref, X509_VERIFY_PARAM, X509_VERIFY_PARAM_free,
     X509_VERIFY_PARAM_get_depth, X509_VERIFY_PARAM_get1_ip_asc, X509_VERIFY_PARAM_inherit,
-    X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth, X509_VERIFY_PARAM_set1_ip_asc,
+    X509_VERIFY_PARAM_move_peername, X509_VERIFY_PARAM_new, X509_VERIFY_PARAM_set_depth,
+    X509_VERIFY_PARAM_set1_ip_asc,
 };
 
 super::owned! {
@@ -103,6 +104,12 @@ impl Parameters {
             CRYPTO_free(address.cast(), core::ptr::null(), 0);
             !address.is_null()
         })
+    }
+
+    /// Forgets the name of the peer's certificate that matched.
+    pub(crate) fn forget_peer_name(&self) {
+        // SAFETY: the parameters exist, and NULL has no name.
+        unsafe { X509_VERIFY_PARAM_move_peername(self.as_ptr(), core::ptr::null_mut()) };
     }
 
     pub(crate) fn set_depth(&self, depth: c_int) {

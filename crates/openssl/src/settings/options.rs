@@ -25,6 +25,7 @@ pub(crate) const MODE_AUTO_RETRY: u32 = 4;
 pub(crate) const MODE_NO_AUTO_CHAIN: u32 = 8;
 pub(crate) const MODE_RELEASE_BUFFERS: u32 = 16;
 pub(crate) const MODE_SEND_FALLBACK_SCSV: u32 = 128;
+pub(crate) const MODE_ASYNC: u32 = 256;
 
 pub(crate) const VERIFY_PEER: c_int = 1;
 pub(crate) const VERIFY_FAIL_IF_NO_PEER_CERT: c_int = 2;

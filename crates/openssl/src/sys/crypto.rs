@@ -2,6 +2,11 @@
 
 use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 
+super::opaque! {
+    /// A hash table of pointers.
+    HashTable,
+}
+
 /// The data that a program attaches to an object, by index.
 #[repr(C)]
 pub(crate) struct CryptoExData {
@@ -51,7 +56,8 @@ unsafe extern "C" {
     pub(crate) fn OPENSSL_LH_new(
         hash: Option<unsafe extern "C" fn(*const c_void) -> c_ulong>,
         compare: Option<unsafe extern "C" fn(*const c_void, *const c_void) -> c_int>,
-    ) -> *mut c_void;
+    ) -> *mut HashTable;
+    pub(crate) fn OPENSSL_LH_free(table: *mut HashTable);
     pub(crate) fn OSSL_LIB_CTX_get0_global_default() -> *mut c_void;
     pub(crate) fn EVP_default_properties_is_fips_enabled(library: *mut c_void) -> c_int;
     pub(crate) fn OPENSSL_init_crypto(options: u64, settings: *const c_void) -> c_int;

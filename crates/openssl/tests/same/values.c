@@ -309,6 +309,40 @@ static void requests_once(int once) {
     free_pair(&pair);
 }
 
+/* Each context has its own table of sessions. */
+static void tables(SSL_CTX *ctx) {
+    SSL_CTX *other = SSL_CTX_new(TLS_method());
+    SHOW(SSL_CTX_sessions(ctx) != NULL && SSL_CTX_sessions(ctx) == SSL_CTX_sessions(ctx));
+    SHOW(SSL_CTX_sessions(ctx) == SSL_CTX_sessions(other));
+    SHOW(OPENSSL_LH_num_items((OPENSSL_LHASH *)SSL_CTX_sessions(ctx)));
+    SSL_CTX_free(other);
+}
+
+/* Without an engine there are no jobs that wait. */
+static void jobs(int has_mode) {
+    struct pair pair = new_pair(0, 1 << 14);
+    OSSL_ASYNC_FD descriptors[2];
+    if (has_mode)
+        SSL_set_mode(pair.server, SSL_MODE_ASYNC);
+    for (int turn = 0; turn < 2; turn++) {
+        size_t count = 77, other = 77;
+        int status = 77;
+        SHOW(SSL_get_all_async_fds(pair.server, NULL, &count));
+        SHOW(count);
+        count = 77;
+        SHOW(SSL_get_all_async_fds(pair.server, descriptors, &count));
+        SHOW(SSL_get_changed_async_fds(pair.server, NULL, &count, NULL, &other));
+        SHOW(count);
+        SHOW(other);
+        SHOW(SSL_get_async_status(pair.server, &status));
+        SHOW(status);
+        SHOW(SSL_waiting_for_async(pair.server));
+        SHOW(ERR_peek_error());
+        CHECK(shake(&pair));
+    }
+    free_pair(&pair);
+}
+
 int main(void) {
     SSL_CTX *ctx = SSL_CTX_new(TLS_method());
     SSL *ssl = SSL_new(ctx);
@@ -316,6 +350,9 @@ int main(void) {
     pipelines(ctx, ssl);
     errors(ctx, ssl);
     logs(ctx);
+    tables(ctx);
+    jobs(0);
+    jobs(1);
     SSL_free(ssl);
     SSL_CTX_free(ctx);
     certificates();
