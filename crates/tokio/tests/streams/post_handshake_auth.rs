@@ -52,12 +52,10 @@ async fn nothing_is_requested_if_the_verifier_asks() {
     let client = client().post_handshake_auth(true).credential(credential()).build().unwrap();
     let asks = server().client_verifier(ClientAuth::None, Policy::Ask).build().unwrap();
     let (mut client, mut server) = join(duplex(1000), client, asks).await;
-    let demands = [ClientAuth::Optional, ClientAuth::Required];
-    for demand in demands {
-        let answer = server.authenticate_client(demand).await.map(|answer| answer.into_chain());
-        let later = server.request_certificate(demand).map(|_| Vec::new());
-        for refused in [answer, later] {
-            let refused = refused.unwrap_err();
+    for demand in [ClientAuth::Optional, ClientAuth::Required] {
+        let at_once = server.request_certificate(demand).unwrap_err();
+        let waiting = server.authenticate_client(demand).await.unwrap_err();
+        for refused in [at_once, waiting] {
             assert_eq!(refused.kind(), ErrorKind::InvalidInput);
             let inner = refused.into_inner().unwrap().downcast::<Error>().unwrap();
             assert_eq!(*inner, Error::Misuse(Misuse::VerifierAsks));
