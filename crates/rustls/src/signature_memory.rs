@@ -52,10 +52,11 @@ pub fn with_signature_memory(
     let WebPkiSupportedAlgorithms { all, mapping } = provider.signature_verification_algorithms;
     let all: Vec<&'static dyn SignatureVerificationAlgorithm> = all
         .iter()
-        .map(|algorithm| {
+        .enumerate()
+        .map(|(place, algorithm)| {
             let memory = Arc::clone(&memory);
             let remembering: &'static Remembering =
-                Box::leak(Box::new(Remembering { algorithm: *algorithm, memory }));
+                Box::leak(Box::new(Remembering { algorithm: *algorithm, place, memory }));
             remembering as &dyn SignatureVerificationAlgorithm
         })
         .collect();
@@ -68,6 +69,8 @@ pub fn with_signature_memory(
 #[derive(Debug)]
 struct Remembering {
     algorithm: &'static dyn SignatureVerificationAlgorithm,
+    /// Its place in the list. Algorithms with the same identifiers may accept other keys.
+    place: usize,
     memory: Arc<Memory>,
 }
 
@@ -79,8 +82,9 @@ impl SignatureVerificationAlgorithm for Remembering {
         signature: &[u8],
     ) -> Result<(), InvalidSignature> {
         let (key_id, signature_id) = (self.public_key_alg_id(), self.signature_alg_id());
-        let digest =
-            self.memory.digest([&key_id[..], public_key, &signature_id, message, signature]);
+        let place = self.place.to_be_bytes();
+        let parts = [&place[..], &key_id, public_key, &signature_id, message, signature];
+        let digest = self.memory.digest(parts);
         if self.memory.contains(&digest) {
             return Ok(());
         }
@@ -121,9 +125,9 @@ impl Memory {
         })
     }
 
-    /// The digest of the key's algorithm, the key, the signature's algorithm, the message and the
-    /// signature. Each is preceded by its length, so that the encoding is unambiguous.
-    fn digest(&self, parts: [&[u8]; 5]) -> SignatureDigest {
+    /// The digest of the algorithm's place, the key's algorithm, the key, the signature's algorithm,
+    /// the message and the signature. Each is preceded by its length, so that the encoding is unambiguous.
+    fn digest(&self, parts: [&[u8]; 6]) -> SignatureDigest {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
         hash.update(self.prefix.as_bytes());
         for part in parts {

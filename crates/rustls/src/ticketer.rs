@@ -74,7 +74,8 @@ impl Tickets {
         let keys = self.rotated(now, false)?;
         let previous = keys.previous.as_ref();
         let mut known = [Some(&keys.current), previous].into_iter().flatten();
-        known.find(|key| key.name == *name)?.open(sealed)
+        let key = known.find(|key| key.name == *name)?;
+        (key.age(now) < u64::from(LIFETIME)).then(|| key.open(sealed))?
     }
 
     /// The keys, after a rotation if it is due. If several threads rotate at once, one of them

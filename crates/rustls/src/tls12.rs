@@ -135,7 +135,10 @@ struct Aead {
 
 impl Aead {
     fn records(&self, key: &AeadKey, fixed: &[u8], explicit: &[u8]) -> Box<Records> {
-        let key = records::record_key(self.algorithm, RecordNonces::Tls12, key);
+        // rustls' explicit nonces are not in order, unlike those of `RecordNonces::Tls12`, which
+        // AWS-LC's FIPS module checks: like those of TLS 1.3, they are a number XOR a value that
+        // the key block gives.
+        let key = records::record_key(self.algorithm, RecordNonces::Tls13, key);
         let iv = WriteIv(iv(fixed, explicit));
         Box::new(Records { key, iv, explicit_nonce_len: self.explicit_nonce_len })
     }

@@ -60,6 +60,17 @@ fn a_valid_signature_is_verified_once() {
     assert!(!algorithm.fips());
 }
 
+/// Two algorithms with the same identifiers may accept keys of other lengths.
+#[test]
+fn each_algorithm_of_the_list_verifies_itself() {
+    let (lax, strict) = (counting(alg_id::ECDSA_P256), counting(alg_id::ECDSA_P256));
+    let [one, other] = remembering(&[lax, strict], 16) else { panic!("two algorithms") };
+    for algorithm in [one, other, one, other] {
+        algorithm.verify_signature(b"key", b"message", b"valid").unwrap();
+    }
+    assert_eq!([lax, strict].map(|one| one.verified.load(Ordering::Relaxed)), [1, 1]);
+}
+
 #[test]
 fn an_invalid_signature_is_never_stored() {
     let inner = counting(alg_id::ECDSA_P256);
@@ -109,7 +120,7 @@ fn the_number_of_entries_is_bounded() {
         assert_eq!(Memory::new(entries).unwrap().sets.len(), sets);
     }
     let memory = Memory::new(8).unwrap();
-    let digest = |number: u32| memory.digest([&number.to_be_bytes(), b"", b"", b"", b""]);
+    let digest = |number: u32| memory.digest([&number.to_be_bytes(), b"", b"", b"", b"", b""]);
     (0..1000).for_each(|number| memory.insert(&digest(number)));
     let found = (0..1000).filter(|number| memory.contains(&digest(*number))).count();
     assert_eq!(found, 8);

@@ -40,6 +40,16 @@ fn after_a_long_pause_no_old_ticket_is_opened() {
     assert!(tickets.keys.load().previous.is_none());
 }
 
+/// A rotation shortly before the end of a key's life does not prolong it.
+#[test]
+fn a_late_rotation_prolongs_nothing() {
+    let tickets = tickets();
+    let ticket = tickets.seal(b"session", NOW).unwrap();
+    assert_eq!(tickets.open(&ticket, NOW + 4 * HALF - 1).unwrap(), b"session");
+    assert!(tickets.keys.load().previous.is_some());
+    assert_eq!(tickets.open(&ticket, NOW + 4 * HALF), None);
+}
+
 #[test]
 fn a_clock_set_back_by_more_than_a_period_rotates() {
     let tickets = tickets();
