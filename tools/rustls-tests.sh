@@ -21,23 +21,23 @@ rm -rf "$copy"
 mkdir -p "$copy"
 tar -C "$checkout" --exclude=./.git --exclude=./target -c . | tar -C "$copy" -x
 
-# Replaces the part of a file between two patterns by standard input. Fails if the file does not have it.
-replace() { # FILE FROM TO
+# Replaces a line of a file, or the lines up to another one, by standard input. Fails if the file does not have it.
+replace() { # FILE FROM [TO]
     local text=$target/text
     cat >"$text"
-    grep -qE "$2" "$1" || { echo "$1 has no line $2: another version of rustls?" >&2; exit 1; }
-    sed -i -E -e "/$2/,/$3/{/$3/r $text" -e 'd}' "$1"
+    grep -q "$2" "$1" || { echo "$1 has no line $2: another version of rustls?" >&2; exit 1; }
+    sed -i -e "/$2/${3:+,/$3/}{/${3:-$2}/r $text" -e 'd}' "$1"
 }
 
 if [ -z "$stock" ]; then
     cd "$copy"
-    # The crate is built on the copy of rustls, so that both have the same types.
-    printf '\n[patch.crates-io]\nrustls = { path = "rustls" }\n' >>Cargo.toml
-    for manifest in rustls/Cargo.toml rustls-provider-test/Cargo.toml; do
-        replace "$manifest" '^rustls-test = |^serde_json = ' '^rustls-test = |^serde_json = ' <<EOF
-$(grep -E '^rustls-test = |^serde_json = ' "$manifest" | head -n 1)
-tercel-rustls = { path = "$crate", features = ["hpke"] }
-EOF
+    # The crate has to be built on the copy of rustls, so that both have the same types.
+    grep -q '^rustls = { path = "rustls" }' Cargo.toml ||
+        printf '\n[patch.crates-io]\nrustls = { path = "rustls" }\n' >>Cargo.toml
+    for line in 'rustls/Cargo.toml rustls-test' 'rustls-provider-test/Cargo.toml serde_json'; do
+        read -r manifest after <<<"$line"
+        sed -i "/^$after = /a tercel-rustls = { path = \"$crate\", features = [\"hpke\"] }" "$manifest"
+        grep -q '^tercel-rustls' "$manifest" || { echo "$manifest has no $after: another version of rustls?" >&2; exit 1; }
     done
     for file in rustls/tests/runners/macros.rs rustls-provider-test/tests/hpke.rs; do
         sed -i 's/^\( *\)use rustls::crypto::aws_lc_rs as provider;/\1use tercel_rustls as provider;/
@@ -52,7 +52,7 @@ fn exactly_one_provider() -> bool {
 }
 EOF
     # The suites of HPKE, and a type that rustls has for these tests only.
-    replace rustls/tests/api.rs '^use provider::sign::RsaSigningKey;' '^use provider::sign::RsaSigningKey;' <<'EOF'
+    replace rustls/tests/api.rs '^use provider::sign::RsaSigningKey;' <<'EOF'
 use tercel_rustls::hpke::ALL_SUPPORTED_SUITES;
 
 #[derive(Debug)]
@@ -78,8 +78,20 @@ fi
 
 cd "$copy"
 export CARGO_TARGET_DIR=$target
+skip=()
+if [ -z "$stock" ] && ! grep -q ML_DSA rustls/src/crypto/aws_lc_rs/mod.rs; then
+    # Releases before rustls' own provider had ML-DSA compare the list of schemes in a CertificateRequest.
+    for name in client_cert_resolve_default client_cert_resolve_server_added_hint client_cert_resolve_server_no_hints; do
+        skip+=(--skip "$name")
+    done
+    echo "absent: three tests with a list of schemes that has no ML-DSA"
+fi
 cargo test -p rustls --no-fail-fast --test api --test api_ffdhe --test client_cert_verifier --test server_cert_verifier \
-    --test unbuffered -- "$@"
+    --test unbuffered -- "${skip[@]}" "$@" | tee "$target/said"
+# Without arguments, rustls 0.23.43 has 260 tests here.
+passed=$(awk '/^test result: ok/ { sum += $4 } END { print sum + 0 }' "$target/said")
+echo "$passed tests passed"
+[ $# -gt 0 ] || [ "$passed" -gt 200 ] || { echo "too few tests: another version of rustls?" >&2; exit 1; }
 if [ -s rustls-provider-test/tests/rfc-9180-test-vectors.json ]; then
     cargo test -p rustls-provider-test -- "$@"
 else
