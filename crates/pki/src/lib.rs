@@ -53,6 +53,7 @@ mod budget;
 mod certificate;
 mod chain_end;
 mod der;
+mod distinguished_names;
 mod file_content;
 mod ocsp;
 mod path;

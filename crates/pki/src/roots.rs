@@ -24,6 +24,9 @@ use crate::system_store::Found;
 /// validity, its names and its usage permit. A certificate that is not an authority's never
 /// certifies others.
 ///
+/// Anchors may share a name. The work for one chain is limited, so if they are more than fifty or
+/// so, their certificates and the chain's should have key identifiers, which are compared first.
+///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut roots = tercel_pki::Roots::new();

@@ -10,7 +10,6 @@
 //! first one. No program writes such a key, and the MAC is verified with the password before.
 
 use super::ber::{CONTEXT_0, Content, Element, INTEGER, OBJECT_IDENTIFIER};
-use super::prf_parameters::DATA;
 use crate::error::Pkcs12Error;
 
 /// The maximum of one number of iterations. Programs use 1 to 600,000. Ten million take some seconds,
@@ -72,6 +71,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, add)
 }
 
+/// pkcs7-data, 1.2.840.113549.1.7.1
+pub(super) const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
 /// The number of contents of the type data that may contain each other. AWS-LC reads two.
 const MAX_NESTED: usize = 4;
 
@@ -122,7 +123,7 @@ mod tests {
         (Element::written(&elements), position)
     }
 
-    /// RFC 7292 4, RFC 8018 A.2, A.3
+    /// RFC 7292 4, C, RFC 8018 A.2, A.3
     #[test]
     fn each_number_of_iterations_is_limited() {
         for file in FILES {

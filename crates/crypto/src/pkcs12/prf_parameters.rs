@@ -7,7 +7,7 @@
 use super::ber::{
     CONTEXT_0, Content, Element, INTEGER, NULL, OBJECT_IDENTIFIER, OCTET_STRING, SEQUENCE,
 };
-use super::iterations::MAX_ITERATIONS;
+use super::iterations::{DATA, MAX_ITERATIONS};
 use crate::backend::pkcs12::MacHash;
 use crate::error::Pkcs12Error;
 use crate::memory::{constant_time_eq, wipe};
@@ -171,7 +171,5 @@ fn number(bytes: &[u8]) -> Option<u32> {
 const MAX_NESTED: usize = 4;
 /// The identifier of keys for MACs. RFC 7292 B.3
 const MAC_KEY: u8 = 3;
-/// pkcs7-data, 1.2.840.113549.1.7.1
-pub(super) const DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 7, 1];
 /// id-PBKDF2, 1.2.840.113549.1.5.12
 const PBKDF2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 5, 12];

@@ -32,7 +32,6 @@ use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
-pub(crate) use name_constraints::canonical as canonical_name;
 use signature_cache::{Digest, SignatureCache};
 
 /// The trust anchors, and how signatures are verified.
@@ -256,6 +255,9 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
+    ///
+    /// An anchor without a key identifier is tried before an intermediate whose identifier fits: it
+    /// may be the same authority, whose certificate many servers send, too.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
         for fit in [KeyFit::Fits, KeyFit::Unknown] {
             if let Some(found) = self.end_at_anchor(path, fit)? {

@@ -167,7 +167,8 @@ fn a_status_is_found_once_for_each_key() {
         chain.push(params.signed_by(&lower, &upper).unwrap().der().clone());
     }
     chain.push(upper.der().clone());
-    let lists = [list(&upper, 20, None), list(&root, 0, None)];
+    let mut lists = vec![list(&upper, 20, None), list(&root, 0, None)];
+    lists.extend((0..100).map(|number| list(&root, 0, Some(format!("http://a.example/{number}")))));
     let work = search("20 revoked authorities", &root, &lists, &chain);
     // Each of the two lists has one signer.
     assert_eq!((work.result, work.list_signatures), (Err(RefusalReason::Revoked), 2));

@@ -22,7 +22,7 @@ use tercel_crypto::{Hash, HashAlgorithm};
 use crate::algorithms::CertificateAlgorithm;
 use crate::budget::Budget;
 use crate::certificate::{KeyFit, PathCertificate};
-use crate::path::canonical_name;
+use crate::distinguished_names;
 use crate::reason::RefusalReason;
 use list::{DistributionPoints, List};
 pub(crate) use signatures::{ListSignatures, ListWork, Signer};
@@ -103,7 +103,7 @@ impl Revocation {
         crl: &CertificateRevocationListDer<'_>,
     ) -> Result<(), UnreadableCrl> {
         let list = List::read(crl).map_err(|_| UnreadableCrl)?;
-        let issuer = canonical_name(&list.issuer);
+        let issuer = distinguished_names::canonical(&list.issuer);
         self.by_issuer.entry(issuer).or_default().push(self.lists.len());
         self.lists.push(list);
         self.digests.push(Hash::digest(HashAlgorithm::Sha256, &[crl]).to_vec());
@@ -168,7 +168,7 @@ impl Revocation {
         let PathCertificate { fields, extensions, .. } = certificate;
         // The name is read.
         budget.pay(fields.issuer.len() / 4)?;
-        let issuer = canonical_name(fields.issuer);
+        let issuer = distinguished_names::canonical(fields.issuer);
         let Some(indices) = self.by_issuer.get(&issuer) else { return Ok(Vec::new()) };
         let points = extensions.distribution_points.unwrap_or_default();
         budget.pay(points.len() / 4)?;

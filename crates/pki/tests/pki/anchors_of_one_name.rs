@@ -1,5 +1,5 @@
 //! Trust anchors of one name, such as the authorities of many clusters in one file: key identifiers
-//! say which is tried first, and exclude none. RFC 4158 3.5.12, RFC 5280 4.2.1.1
+//! say which is tried first, and exclude none. RFC 4158 3.5, RFC 5280 4.2.1.1
 
 use pki_types::{CertificateDer, TrustAnchor};
 use rcgen::{CertificateParams, KeyIdMethod, KeyPair, PublicKeyData, SignatureAlgorithm};
@@ -117,6 +117,18 @@ fn an_anchor_with_another_key_identifier_is_tried_last() {
     // One key may have several identifiers.
     anchors.extend([other.der().clone(), signer.der().clone()]);
     assert_eq!(outcome(&verifier(&anchors), &chain), Ok(Trust::Anchor));
+}
+
+/// RFC 5280 4.2.1.1
+#[test]
+fn an_anchor_with_the_key_is_tried_before_those_without_an_identifier() {
+    let fitting = Authority::self_signed(ca_params(NAME), key(P256)).unwrap();
+    let mut roots = Roots::new();
+    let others = crowd(&key(RSA), 200);
+    others.iter().for_each(|anchor| roots.add_trust_anchor(without_identifier(anchor)));
+    roots.add_der(fitting.der()).unwrap();
+    let trusted = ChainVerifier::builder(roots.into()).build().unwrap();
+    assert_eq!(outcome(&trusted, &[leaf(&fitting)]), Ok(Trust::Anchor));
 }
 
 /// The name and the key of a certificate.

@@ -4,8 +4,9 @@
 //! intersections and unions of RFC 5280. A name is refused if it cannot be compared with a base of
 //! its form, or if such a base is no name. A base that is no name has no effect on other forms.
 //!
-//! [`distinguished_names`] compares directoryNames.
+//! [`crate::distinguished_names`] compares directoryNames.
 
+#[cfg(test)]
 mod distinguished_names;
 
 use std::net::IpAddr;
@@ -15,9 +16,8 @@ use tercel_wire::is_dns_name;
 use crate::budget::Budget;
 use crate::certificate::{PathCertificate, is_general_name, string};
 use crate::der::{self, Element, Malformed, Reader};
+use crate::distinguished_names::{Incomparable, is_prefix, read_set};
 use crate::reason::RefusalReason;
-pub(crate) use distinguished_names::canonical;
-use distinguished_names::{is_prefix, read_set};
 
 /// The constraints of one authority.
 #[derive(Debug)]
@@ -71,16 +71,6 @@ enum Host<'a> {
 enum List {
     Permitted,
     Excluded,
-}
-
-/// A name that cannot be held against a constraint of its form.
-#[derive(Debug, PartialEq, Eq)]
-struct Incomparable;
-
-impl From<Incomparable> for RefusalReason {
-    fn from(Incomparable: Incomparable) -> Self {
-        Self::UnsupportedNameConstraint
-    }
 }
 
 impl<'a> NameConstraints<'a> {
