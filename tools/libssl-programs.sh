@@ -558,7 +558,7 @@ apache_directory() { # VERSION CERTIFICATE "PORT EXPECTED"...
     [ "$certificate" = absent ] || curl+=(--cert "$work/$certificate.pem" --key "$work/$certificate.key")
     for each in "${@:3}"; do
         read -r port expected <<<"$each"
-        # What the host serves to everybody shows that it works.
+        # A page without such a demand shows that the host works.
         "${curl[@]}" "https://localhost:$port/root.pem" | cmp - "$work/root.pem" || return 1
         found=withheld
         "${curl[@]}" "https://localhost:$port/private/page" >"$work/page" 2>&1 || true

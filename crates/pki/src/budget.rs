@@ -1,6 +1,6 @@
-//! The work that the verification of one chain may cost: the search for a path, and the
-//! revocation lists for its certificates. The signatures of a stapled OCSP response are not part of it:
-//! their number has a limit of its own.
+//! The work that the verification of one chain may cost: the search for a path, and the revocation
+//! lists for its certificates. The signatures of a stapled OCSP response are not part of it: their
+//! number has a limit of its own.
 
 use tercel_crypto::KeyKind;
 

@@ -166,7 +166,7 @@ mod tests {
         der::encoded(der::SET, &attributes.iter().flat_map(one).collect::<Vec<_>>())
     }
 
-    /// RFC 5280 7.1
+    /// RFC 5280 7.1, RFC 4518 2
     #[test]
     fn a_name_has_one_canonical_encoding() {
         const UTF8: u8 = der::UTF8_STRING;

@@ -125,8 +125,9 @@ impl Memory {
         })
     }
 
-    /// The digest of the algorithm's place, the key's algorithm, the key, the signature's algorithm,
-    /// the message and the signature. Each is preceded by its length, so that the encoding is unambiguous.
+    /// The digest of the algorithm's place, the key's algorithm, the key, the signature's
+    /// algorithm, the message and the signature. Each is preceded by its length, so that the
+    /// encoding is unambiguous.
     fn digest(&self, parts: [&[u8]; 6]) -> SignatureDigest {
         let mut hash = Hash::new(HashAlgorithm::Sha256);
         hash.update(self.prefix.as_bytes());

@@ -190,8 +190,8 @@ const PERIOD: u32 = 6 * 60 * 60;
 /// For how many seconds after its creation a key opens tickets.
 const LIFETIME: u32 = 2 * PERIOD;
 
-/// The number of tickets that a key may make. Two of 2^32 random nonces are equal with a probability
-/// of at most 2^-33. NIST SP 800-38D 8.3
+/// The number of tickets that a key may make. Two of 2^32 random nonces are equal with a
+/// probability of at most 2^-33. NIST SP 800-38D 8.3
 const MAX_SEALS: u64 = 1 << 32;
 
 /// How often a ticket is tried, if other threads use up the keys.

@@ -12,11 +12,10 @@
 use super::ber::{CONTEXT_0, Content, Element, INTEGER, OBJECT_IDENTIFIER};
 use crate::error::Pkcs12Error;
 
-/// The maximum of one number of iterations. Programs use 1 to 600,000. Ten million take some seconds,
-/// and a file whose MAC is wrong costs those of its MAC only.
+/// The maximum of one number of iterations. Programs use 1 to 600,000. Ten million take some
+/// seconds, and a file whose MAC is wrong costs those of its MAC only.
 pub(super) const MAX_ITERATIONS: u32 = 10_000_000;
-/// The maximum sum. GnuTLS encrypts each certificate of a file apart, and AWS-LC the file as a whole
-/// by two numbers.
+/// The maximum sum. GnuTLS encrypts each certificate of a file separately.
 const MAX_SUM: u64 = 100_000_000;
 
 /// Refuses a file that asks for too many iterations, or whose elements cannot be read.

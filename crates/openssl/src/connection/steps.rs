@@ -194,7 +194,7 @@ impl Ssl {
                     let selected = core::slice::from_raw_parts(start, usize::from(length));
                     Ok(Some(selected.to_vec()))
                 }
-                // As with OpenSSL, each other result refuses, and no name of a protocol is an error.
+                // As with OpenSSL, each other result refuses, and a missing name is an error.
                 TLSEXT_ERR_NOACK => Ok(None),
                 TLSEXT_ERR_OK => {
                     errors::push_internal();

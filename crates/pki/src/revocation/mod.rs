@@ -6,7 +6,7 @@
 //! An authority decides how many distribution points its certificates have, and an application may
 //! load its lists. So the work is paid from the [`Budget`] of the verification: a list costs one
 //! unit for each certificate of its issuer, and four for each of its distribution points or of the
-//! certificate's, whichever are fewer: no list alone exhausts the budget, whoever wrote it. The
+//! certificate's, the smaller number, so that no list alone exhausts the budget. The
 //! signature of a list is checked once for each key, and all keys except the first two pay for
 //! the list's bytes.
 
