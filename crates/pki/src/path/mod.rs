@@ -259,8 +259,13 @@ impl<'s, 'a> Search<'s, 'a> {
     /// An anchor without a key identifier is tried before an intermediate whose identifier fits: it
     /// may be the same authority, whose certificate many servers send, too.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
-        for fit in [KeyFit::Fits, KeyFit::Unknown] {
-            if let Some(found) = self.end_at_anchor(path, fit)? {
+        let trusted = self.trusted;
+        let named = trusted.anchors_named(path.certificate.fields.issuer);
+        // One anchor needs no order.
+        let has_order = named.len() > 1;
+        let first = [Some(KeyFit::Fits), Some(KeyFit::Unknown)];
+        for fit in if has_order { &first[..] } else { &[None] } {
+            if let Some(found) = self.end_at_anchor(path, named, *fit)? {
                 return Ok(Some(found));
             }
         }
@@ -278,8 +283,10 @@ impl<'s, 'a> Search<'s, 'a> {
                 return Ok(Some(found));
             }
         }
-        if let Some(found) = self.end_at_anchor(path, KeyFit::Other)? {
-            return Ok(Some(found));
+        if has_order {
+            if let Some(found) = self.end_at_anchor(path, named, Some(KeyFit::Other))? {
+                return Ok(Some(found));
+            }
         }
         while let Some(position) = next(|_| true) {
             if let Some(found) = self.extend_by(path, position)? {
@@ -289,19 +296,24 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok(None)
     }
 
-    /// Ends a path at an anchor of the issuer's name whose key identifier fits thus.
+    /// Ends a path at one of the anchors with the issuer's name: at one whose key identifier fits as
+    /// wanted, or at any one.
     fn end_at_anchor(
         &mut self,
         path: &Step<'_, 'a>,
-        wanted: KeyFit,
+        named: &[usize],
+        wanted: Option<KeyFit>,
     ) -> Result<Option<Path<'a>>, RefusalReason> {
         let (below, roots) = (path.certificate, &self.trusted.roots);
-        let named = self.trusted.anchors_named(below.fields.issuer);
-        // Their key identifiers are compared.
-        self.budget.pay(named.len())?;
-        let stated = below.extensions.issuer_key_identifier();
-        let fit = |index: &usize| KeyFit::new(stated, roots.key_identifier(*index));
-        for index in named.iter().copied().filter(|index| fit(index) == wanted) {
+        let mut stated = None;
+        if wanted.is_some() {
+            // Their key identifiers are compared.
+            self.budget.pay(named.len())?;
+            stated = below.extensions.issuer_key_identifier();
+        }
+        let fit = |index| KeyFit::new(stated, roots.key_identifier(index));
+        let is_wanted = |index: &usize| wanted.is_none_or(|wanted| fit(*index) == wanted);
+        for index in named.iter().copied().filter(is_wanted) {
             self.budget.pay(1)?;
             if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
                 self.refuse(Nearness::NotSigned, reason)?;
