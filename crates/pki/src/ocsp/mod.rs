@@ -13,9 +13,9 @@ use tercel_crypto::{Hash, HashAlgorithm, PublicKey, sha1_name};
 use crate::algorithms::{self, CertificateAlgorithm};
 use crate::certificate::{Certificate, PathCertificate, read_key};
 use crate::der::{self, Malformed, Reader};
-use crate::path::{Path, check_validity};
+use crate::path::{Path, Trusted, check_validity};
 use crate::reason::RefusalReason;
-use crate::revocation::{ListWork, Revocation, Signer};
+use crate::revocation::{ListWork, Signer};
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
 /// The policy for stapled OCSP responses. RFC 6066 8
@@ -63,8 +63,7 @@ pub(crate) fn check<'p>(
     response: &[u8],
     leaf: &Certificate<'_>,
     issuer: &Issuer<'p>,
-    algorithms: Algorithms<'_>,
-    revocation: &Revocation,
+    trusted: &Trusted,
     now: UnixTime,
     work: ListWork<'_, 'p>,
 ) -> Result<(), RefusalReason> {
@@ -72,8 +71,8 @@ pub(crate) fn check<'p>(
     let Response::Basic(basic) = Response::parse(response).map_err(malformed)? else {
         return Err(RefusalReason::StapleUnsuccessful);
     };
-    if !is_signed_by_issuer(&basic, issuer, algorithms)
-        && !is_signed_by_delegate(&basic, issuer, algorithms, revocation, now, work)?
+    if !is_signed_by_issuer(&basic, issuer, &trusted.algorithms)
+        && !is_signed_by_delegate(&basic, issuer, trusted, now, work)?
     {
         return Err(RefusalReason::StapleUntrusted);
     }
@@ -154,11 +153,11 @@ fn is_signed_by_issuer(
 fn is_signed_by_delegate<'p>(
     basic: &BasicResponse<'_>,
     issuer: &Issuer<'p>,
-    algorithms: Algorithms<'_>,
-    revocation: &Revocation,
+    trusted: &Trusted,
     now: UnixTime,
     mut work: ListWork<'_, 'p>,
 ) -> Result<bool, RefusalReason> {
+    let algorithms = &trusted.algorithms;
     for certificate in basic.certificates().take(MAX_CERTIFICATES) {
         let Ok(delegate) = Certificate::parse_or_refuse(&certificate).and_then(PathCertificate::of)
         else {
@@ -169,7 +168,7 @@ fn is_signed_by_delegate<'p>(
             && delegate.fields.may_sign() == Ok(true)
             && is_delegate(&delegate, issuer, algorithms, now)
             && is_signed_with(basic, key, algorithms);
-        if is_signer && !is_revoked(&delegate, issuer, algorithms, revocation, now, &mut work)? {
+        if is_signer && !is_revoked(&delegate, issuer, trusted, now, &mut work)? {
             return Ok(true);
         }
     }
@@ -201,15 +200,14 @@ fn is_delegate(
 fn is_revoked<'p>(
     delegate: &PathCertificate<'_>,
     issuer: &Issuer<'p>,
-    algorithms: Algorithms<'_>,
-    revocation: &Revocation,
+    trusted: &Trusted,
     now: UnixTime,
     work: &mut ListWork<'_, 'p>,
 ) -> Result<bool, RefusalReason> {
     let key = read_key(issuer.key_info).map_err(|_| RefusalReason::InvalidKey)?;
     let by = Signer { key, may_sign_lists: true };
     let work = ListWork { budget: work.budget, signatures: work.signatures };
-    match revocation.check(delegate, by, algorithms, now, work) {
+    match trusted.revocation.check(delegate, by, &trusted.algorithms, now, work) {
         Err(RefusalReason::Revoked) => Ok(true),
         Err(RefusalReason::PathLimits) => Err(RefusalReason::PathLimits),
         // Without a list, the delegate is accepted.

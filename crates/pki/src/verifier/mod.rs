@@ -221,9 +221,8 @@ impl ChainVerifier {
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
-                let Trusted { algorithms, revocation, .. } = &self.trusted;
                 let (issuer, work) = (Issuer::of(path), path.list_work());
-                ocsp::check(response, leaf, &issuer, algorithms, revocation, now, work)
+                ocsp::check(response, leaf, &issuer, &self.trusted, now, work)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),
