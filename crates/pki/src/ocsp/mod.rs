@@ -206,7 +206,6 @@ fn is_revoked<'p>(
 ) -> Result<bool, RefusalReason> {
     let key = read_key(issuer.key_info).map_err(|_| RefusalReason::InvalidKey)?;
     let by = Signer { key, may_sign_lists: true };
-    let work = ListWork { budget: work.budget, signatures: work.signatures };
     match trusted.revocation.check(delegate, by, &trusted.algorithms, now, work) {
         Err(RefusalReason::Revoked) => Ok(true),
         Err(RefusalReason::PathLimits) => Err(RefusalReason::PathLimits),

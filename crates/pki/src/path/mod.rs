@@ -605,7 +605,8 @@ impl<'s, 'a> Search<'s, 'a> {
             return known.result;
         }
         let Trusted { revocation, algorithms, .. } = self.trusted;
-        let work = ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
+        let work =
+            &mut ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
         let result = revocation.check(step.certificate, by, algorithms, self.now, work);
         // An exhausted budget ends the search.
         if result != Err(RefusalReason::PathLimits) {

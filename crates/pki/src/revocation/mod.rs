@@ -131,7 +131,7 @@ impl Revocation {
         issuer: Signer<'a>,
         algorithms: &[&'static CertificateAlgorithm],
         now: UnixTime,
-        work: ListWork<'_, 'a>,
+        work: &mut ListWork<'_, 'a>,
     ) -> Result<(), RefusalReason> {
         let mut result = None;
         for consulted in self.consulted(certificate, work.budget)? {

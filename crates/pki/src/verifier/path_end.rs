@@ -32,7 +32,9 @@ pub(super) fn find(chain: &[CertificateDer<'_>], roots: &Roots) -> Option<ChainE
 
 /// The keys (`SubjectPublicKeyInfo`, its content) of the anchors whose names occur in the chain,
 /// each with its identifier.
-struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<(&'a [u8], Option<&'a [u8]>)>>);
+struct AnchorsByName<'a>(HashMap<&'a [u8], Vec<AnchorKey<'a>>>);
+
+type AnchorKey<'a> = (&'a [u8], Option<&'a [u8]>);
 
 impl<'a> AnchorsByName<'a> {
     /// Looks up each anchor once, so that the work does not grow with the product.
