@@ -162,7 +162,7 @@ pub struct ServerConfigBuilder {
     credentials: Option<Policy<dyn SelectCredential>>,
     require_known_name: bool,
     /// The demand for chains, and their verifier.
-    client_verifier: Option<(ClientAuth, Result<Policy<dyn VerifyPeer>, ConfigError>)>,
+    client_verifier: Option<(ClientAuth, GivenVerifier)>,
     /// The demand for raw public keys, and those that are accepted.
     client_raw_keys: Option<(ClientAuth, Vec<SubjectPublicKeyInfoDer<'static>>)>,
     client_certificate_types: Option<Vec<CertificateType>>,
@@ -393,9 +393,7 @@ impl ServerConfigBuilder {
         }
         let (chain_demand, verifier) = self.client_verifier.unzip();
         let (key_demand, raw_keys) = self.client_raw_keys.unzip();
-        // The order of the calls must not weaken a demand.
-        config.client_auth =
-            chain_demand.unwrap_or_default().stronger(key_demand.unwrap_or_default());
+        config.client_auth = stronger(chain_demand, key_demand);
         let (client_verifier, verifiable_types) = with_raw_keys(raw_keys, verifier.transpose()?)?;
         common.check_legacy_peer_keys(client_verifier.as_ref())?;
         config.client_verifier = client_verifier;
@@ -403,10 +401,7 @@ impl ServerConfigBuilder {
         if !certificate_types::is_valid_list(&config.client_certificate_types) {
             return Err(ConfigError::BadCertificateTypes);
         }
-        let names = config.client_authorities.as_deref().unwrap_or_default();
-        if names.iter().any(Vec::is_empty) || !fit(names) {
-            return Err(ConfigError::BadAuthorities);
-        }
+        check_authorities(config.client_authorities.as_deref().unwrap_or_default())?;
         let resumption = &mut config.resumption;
         // A session store replaces the default tickets.
         if self.default_tickets && resumption.tickets.is_none() && resumption.store.is_none() {
@@ -440,6 +435,21 @@ impl ServerConfigBuilder {
         let broken = config.broken_fips_rule();
         config.common.set_fips_status(broken)?;
         Ok(Arc::new(config))
+    }
+}
+
+/// The verifier of clients, or why the roots for it cannot be used.
+type GivenVerifier = Result<Policy<dyn VerifyPeer>, ConfigError>;
+
+/// The stronger of two demands, whatever the order of the calls that made them.
+fn stronger(one: Option<ClientAuth>, other: Option<ClientAuth>) -> ClientAuth {
+    one.unwrap_or_default().stronger(other.unwrap_or_default())
+}
+
+fn check_authorities(names: &[Vec<u8>]) -> Result<(), ConfigError> {
+    match names.iter().any(Vec::is_empty) || !fit(names) {
+        true => Err(ConfigError::BadAuthorities),
+        false => Ok(()),
     }
 }
 

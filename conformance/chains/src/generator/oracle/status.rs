@@ -90,7 +90,8 @@ mod tests {
     /// RFC 5280 5.2.5, 6.3.3
     #[test]
     fn one_fault_of_a_list_violates_one_rule() {
-        let cases: &[(&str, fn(&mut List), &[Rule])] = &[
+        type Case = (&'static str, fn(&mut List), &'static [Rule]);
+        let cases: &[Case] = &[
             ("Authority", |_| {}, &[]),
             ("Authority", |it| it.revoked.push(vec![1, 2]), REVOKED),
             ("Root", |it| it.revoked.push(vec![1, 1]), REVOKED),
