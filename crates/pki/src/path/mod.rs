@@ -296,8 +296,8 @@ impl<'s, 'a> Search<'s, 'a> {
         Ok(None)
     }
 
-    /// Ends a path at one of the anchors with the issuer's name: at one whose key identifier fits as
-    /// wanted, or at any one.
+    /// Ends a path at one of the anchors with the issuer's name: one whose key identifier fits as
+    /// wanted, or any one.
     fn end_at_anchor(
         &mut self,
         path: &Step<'_, 'a>,
