@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 # `cfg` removed.
 seam='Test seam.'
 # The public features. Every other feature must be requested by name, or by a test.
-features=(aes-gcm-kernel brotli chacha20-poly1305-kernel default ech endpoints hash-lanes http3 message-tap native-roots
-    quic redis rsa-kernel test-authority webpki-roots zlib zstd)
+features=(aes-gcm-kernel brotli chacha20-poly1305-kernel default ech endpoints hash-lanes hpke http3 message-tap native-roots
+    quic redis rsa-kernel test-authority tls12 webpki-roots zlib zstd)
 faults=0
 
 fault() { echo "$*" >&2; faults=$((faults + 1)); }
