@@ -2,11 +2,9 @@
 //!
 //! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors of the issuer's name first, then the certificates of this name in the order of
-//! [`Search::issuers`] (RFC 4158 3.5); anchors whose key identifier is another one come after the
-//! certificates whose key identifier is not. An issuer is followed if it may certify and if its key
-//! made the signature. A path that reaches an anchor is validated as a whole
-//! ([`Search::validate`]); if it is refused, the search continues.
+//! the anchors and the certificates of the issuer's name in the order of [`Rank`] (RFC 4158 3.5). An
+//! issuer is followed if it may certify and if its key made the signature. A path that reaches an
+//! anchor is validated as a whole ([`Search::validate`]); if it is refused, the search continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
 //! [`Budget`].
@@ -189,9 +187,45 @@ enum Issuer<'p, 'a> {
     Sent(&'p PathCertificate<'a>),
 }
 
-/// The positions of candidates, the best first, each with the fit of its key identifier: the first
-/// one, and the others, because there is rarely another one.
-type Issuers = (Option<(KeyFit, Position)>, Vec<(KeyFit, Position)>);
+/// A way on from a certificate, to one that may have issued it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    /// The index of an anchor.
+    Anchor(usize),
+    Candidate(Position),
+}
+
+/// The ways from a certificate, the best first: a way without others, and those that were ordered,
+/// because there is rarely more than one.
+type Ways = (Option<Way>, Vec<Way>);
+
+/// The rank of a way; the least is the best.
+///
+/// An anchor without a key identifier is tried before an intermediate whose identifier fits: it may
+/// be the same authority, whose certificate many servers send, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// Whether the key identifier is another one than the certificate states.
+    has_other_key: bool,
+    is_candidate: bool,
+    fit: KeyFit,
+    /// Whether the issuer is not valid now.
+    is_invalid: bool,
+    /// Whether the issuer's own issuer is not an anchor.
+    is_far_from_anchor: bool,
+}
+
+impl Rank {
+    fn of_anchor(fit: KeyFit) -> Self {
+        Self {
+            has_other_key: fit == KeyFit::Other,
+            is_candidate: false,
+            fit,
+            is_invalid: false,
+            is_far_from_anchor: false,
+        }
+    }
+}
 
 /// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
 type Key<'a> = (&'a [u8], &'a [u8]);
@@ -255,76 +289,46 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// Extends a path to an anchor. `None` if there is no way; an error if the budget is exhausted.
-    ///
-    /// An anchor without a key identifier is tried before an intermediate whose identifier fits: it
-    /// may be the same authority, whose certificate many servers send, too.
     fn extend(&mut self, path: &Step<'_, 'a>) -> Result<Option<Path<'a>>, RefusalReason> {
-        let trusted = self.trusted;
-        let named = trusted.anchors_named(path.certificate.fields.issuer);
+        let mut anchors = self.trusted.anchors_named(path.certificate.fields.issuer);
         // One anchor needs no order.
-        let has_order = named.len() > 1;
-        let first = [Some(KeyFit::Fits), Some(KeyFit::Unknown)];
-        for fit in if has_order { &first[..] } else { &[None] } {
-            if let Some(found) = self.end_at_anchor(path, named, *fit)? {
+        if let [anchor] = anchors {
+            if let Some(found) = self.end_at(path, *anchor)? {
                 return Ok(Some(found));
             }
+            anchors = &[];
         }
-        let (first, others) = self.issuers(path.certificate)?;
-        let mut sent = first.into_iter().chain(others).peekable();
-        let is_too_deep = path.length > MAX_INTERMEDIATES && sent.peek().is_some();
-        if is_too_deep {
-            self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
-        }
-        let mut next = |wanted: fn(KeyFit) -> bool| {
-            sent.next_if(|(fit, _)| !is_too_deep && wanted(*fit)).map(|(_, position)| position)
-        };
-        while let Some(position) = next(|fit| fit != KeyFit::Other) {
-            if let Some(found) = self.extend_by(path, position)? {
-                return Ok(Some(found));
-            }
-        }
-        if has_order {
-            if let Some(found) = self.end_at_anchor(path, named, Some(KeyFit::Other))? {
-                return Ok(Some(found));
-            }
-        }
-        while let Some(position) = next(|_| true) {
-            if let Some(found) = self.extend_by(path, position)? {
-                return Ok(Some(found));
+        let (first, others) = self.ways(path.certificate, anchors)?;
+        for way in first.into_iter().chain(others) {
+            let found = match way {
+                Way::Anchor(index) => self.end_at(path, index)?,
+                Way::Candidate(_) if path.length > MAX_INTERMEDIATES => {
+                    self.refuse(Nearness::TooDeep, RefusalReason::PathTooDeep)?;
+                    None
+                }
+                Way::Candidate(position) => self.extend_by(path, position)?,
+            };
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// Ends a path at one of the anchors with the issuer's name: one whose key identifier fits as
-    /// wanted, or any one.
-    fn end_at_anchor(
+    /// Ends a path at an anchor with the issuer's name, if its key made the signature.
+    fn end_at(
         &mut self,
         path: &Step<'_, 'a>,
-        named: &[usize],
-        wanted: Option<KeyFit>,
+        index: usize,
     ) -> Result<Option<Path<'a>>, RefusalReason> {
-        let (below, roots) = (path.certificate, &self.trusted.roots);
-        let mut stated = None;
-        if wanted.is_some() {
-            // Their key identifiers are compared.
-            self.budget.pay(named.len())?;
-            stated = below.extensions.issuer_key_identifier();
+        self.budget.pay(1)?;
+        if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
+            return self.refuse(Nearness::NotSigned, reason).map(|()| None);
         }
-        let fit = |index| KeyFit::new(stated, roots.key_identifier(index));
-        let is_wanted = |index: &usize| wanted.is_none_or(|wanted| fit(*index) == wanted);
-        for index in named.iter().copied().filter(is_wanted) {
-            self.budget.pay(1)?;
-            if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
-                self.refuse(Nearness::NotSigned, reason)?;
-                continue;
-            }
-            match self.validate(path, index) {
-                Ok(()) => return self.found(path, index).map(Some),
-                Err(reason) => self.refuse(Nearness::Complete, reason)?,
-            }
+        match self.validate(path, index) {
+            Ok(()) => self.found(path, index).map(Some),
+            Err(reason) => self.refuse(Nearness::Complete, reason).map(|()| None),
         }
-        Ok(None)
     }
 
     /// Extends a path by the candidate at a position, if it is an issuer, and on to an anchor.
@@ -356,40 +360,56 @@ impl<'s, 'a> Search<'s, 'a> {
         read.map_err(|reason| *reason)
     }
 
-    /// The candidates with the name of this certificate's issuer, the best first: its key
-    /// identifier fits, it is valid now, its issuer is an anchor, it was sent earlier. RFC 4158 3.5
-    fn issuers(&mut self, below: &PathCertificate<'a>) -> Result<Issuers, RefusalReason> {
+    /// The ways on from a certificate: to these anchors, and to the candidates with the name of its
+    /// issuer. The best comes first. RFC 4158 3.5
+    fn ways(
+        &mut self,
+        below: &PathCertificate<'a>,
+        anchors: &[usize],
+    ) -> Result<Ways, RefusalReason> {
         self.budget.pay(self.issuers.len())?;
+        let issuers = self.issuers;
         let is_named =
             |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
-        let mut named = self.issuers.iter().enumerate().filter(is_named);
-        let ordered = |(index, one): (usize, &Candidate<'a>)| {
-            (self.order(below, one), index.saturating_add(1))
-        };
-        let without_order =
-            |((fit, ..), position): ((KeyFit, bool, bool), Position)| (fit, position);
-        let Some(first) = named.next() else { return Ok((None, Vec::new())) };
-        let Some(second) = named.next() else {
-            return Ok((Some(without_order(ordered(first))), Vec::new()));
-        };
-        let mut all: Vec<_> = [first, second].into_iter().chain(named).map(ordered).collect();
+        let mut named = issuers.iter().enumerate().filter(is_named);
+        let (first, second) = (named.next(), named.next());
+        if anchors.is_empty() && second.is_none() {
+            // One way needs no order.
+            let way = first.map(|(index, _)| Way::Candidate(index.saturating_add(1)));
+            return Ok((way, Vec::new()));
+        }
+        let candidates = first.into_iter().chain(second).chain(named);
+        let mut ways: Vec<_> = candidates
+            .map(|(index, one)| (self.rank(below, one), Way::Candidate(index.saturating_add(1))))
+            .collect();
         // Their key identifiers are read.
-        self.budget.pay(all.len().saturating_mul(3))?;
-        all.sort_unstable();
-        let mut all = all.into_iter().map(without_order);
-        Ok((all.next(), all.collect()))
+        self.budget.pay(ways.len().saturating_mul(3).saturating_add(anchors.len()))?;
+        let stated = below.extensions.issuer_key_identifier();
+        let roots = &self.trusted.roots;
+        ways.extend(anchors.iter().map(|index| {
+            let fit = KeyFit::new(stated, roots.key_identifier(*index));
+            (Rank::of_anchor(fit), Way::Anchor(*index))
+        }));
+        ways.sort_unstable();
+        Ok((None, ways.into_iter().map(|(_, way)| way).collect()))
     }
 
-    /// The order of candidates: the least is the best.
-    fn order(
-        &self,
-        below: &PathCertificate<'a>,
-        candidate: &Candidate<'a>,
-    ) -> (KeyFit, bool, bool) {
-        let Ok(issuer) = &candidate.read else { return (KeyFit::Other, true, true) };
-        let stated = below.extensions.issuer_key_identifier();
-        let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
-        (fit, check_validity(issuer, self.now).is_err(), !candidate.is_below_anchor)
+    fn rank(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> Rank {
+        let (fit, is_invalid) = match &candidate.read {
+            Ok(issuer) => {
+                let stated = below.extensions.issuer_key_identifier();
+                let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
+                (fit, check_validity(issuer, self.now).is_err())
+            }
+            Err(_) => (KeyFit::Other, true),
+        };
+        Rank {
+            has_other_key: fit == KeyFit::Other,
+            is_candidate: true,
+            fit,
+            is_invalid,
+            is_far_from_anchor: !candidate.is_below_anchor,
+        }
     }
 
     /// Checks what does not depend on the path: whether a certificate may issue others now, for
