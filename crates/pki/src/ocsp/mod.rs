@@ -15,7 +15,7 @@ use crate::certificate::{Certificate, PathCertificate, read_key};
 use crate::der::{self, Malformed, Reader};
 use crate::path::{Path, Trusted, check_validity};
 use crate::reason::RefusalReason;
-use crate::revocation::{ListWork, Signer};
+use crate::revocation::{Signer, Work};
 use response::{BasicResponse, CertificateId, Responder, Response, SingleResponse, Status};
 
 /// The policy for stapled OCSP responses. RFC 6066 8
@@ -65,7 +65,7 @@ pub(crate) fn check<'p>(
     issuer: &Issuer<'p>,
     trusted: &Trusted,
     now: UnixTime,
-    work: ListWork<'_, 'p>,
+    work: &mut Work<'p>,
 ) -> Result<(), RefusalReason> {
     let malformed = |Malformed| RefusalReason::StapleMalformed;
     let Response::Basic(basic) = Response::parse(response).map_err(malformed)? else {
@@ -155,7 +155,7 @@ fn is_signed_by_delegate<'p>(
     issuer: &Issuer<'p>,
     trusted: &Trusted,
     now: UnixTime,
-    mut work: ListWork<'_, 'p>,
+    work: &mut Work<'p>,
 ) -> Result<bool, RefusalReason> {
     let algorithms = &trusted.algorithms;
     for certificate in basic.certificates().take(MAX_CERTIFICATES) {
@@ -168,7 +168,7 @@ fn is_signed_by_delegate<'p>(
             && delegate.fields.may_sign() == Ok(true)
             && is_delegate(&delegate, issuer, algorithms, now)
             && is_signed_with(basic, key, algorithms);
-        if is_signer && !is_revoked(&delegate, issuer, trusted, now, &mut work)? {
+        if is_signer && !is_revoked(&delegate, issuer, trusted, now, work)? {
             return Ok(true);
         }
     }
@@ -202,7 +202,7 @@ fn is_revoked<'p>(
     issuer: &Issuer<'p>,
     trusted: &Trusted,
     now: UnixTime,
-    work: &mut ListWork<'_, 'p>,
+    work: &mut Work<'p>,
 ) -> Result<bool, RefusalReason> {
     let key = read_key(issuer.key_info).map_err(|_| RefusalReason::InvalidKey)?;
     let by = Signer { key, may_sign_lists: true };

@@ -21,11 +21,10 @@ use std::sync::Arc;
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 
 use crate::algorithms::{self, CertificateAlgorithm};
-use crate::budget::Budget;
 use crate::certificate::{Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key};
 use crate::der;
 use crate::reason::RefusalReason;
-use crate::revocation::{ListSignatures, ListWork, Revocation, Signer};
+use crate::revocation::{Revocation, Signer, Work};
 use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
@@ -96,16 +95,6 @@ pub(crate) struct Path<'a> {
     pub(crate) issuer: (&'a [u8], &'a [u8]),
     /// The signatures of the path.
     signatures: Vec<Signature<'a>>,
-    /// What the search has left of its budget, and the signatures of lists that it has checked.
-    budget: Budget,
-    list_signatures: ListSignatures<'a>,
-}
-
-impl<'a> Path<'a> {
-    /// The work for lists that the verification may still do.
-    pub(crate) fn list_work(&mut self) -> ListWork<'_, 'a> {
-        ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures }
-    }
 }
 
 /// Finds a path and validates it. The error is the reason of the best candidate path.
@@ -115,6 +104,7 @@ pub(crate) fn find<'a>(
     leaf: &PathCertificate<'a>,
     sent: &'a [CertificateDer<'_>],
     now: UnixTime,
+    work: &mut Work<'a>,
 ) -> Result<Path<'a>, RefusalReason> {
     // The leaf may be an authority's certificate, as for OpenSSL and Go: its issuer states its
     // names and usages like those of any other leaf.
@@ -124,7 +114,7 @@ pub(crate) fn find<'a>(
         return Err(RefusalReason::NotForThisUsage);
     }
     let (issuers, refused) = candidates(trusted, leaf, sent);
-    Search::new(trusted, usage, now, &issuers, refused).run(leaf)
+    Search::new(trusted, usage, now, (&issuers, refused), work).run(leaf)
 }
 
 /// Checks the validity, first and last second included. RFC 5280 4.1.2.5, 6.1.3 (a) (2)
@@ -254,9 +244,8 @@ struct Search<'s, 'a> {
     usage: Usage,
     now: UnixTime,
     issuers: &'s [Candidate<'a>],
-    budget: Budget,
+    work: &'s mut Work<'a>,
     signatures: Vec<Signature<'a>>,
-    list_signatures: ListSignatures<'a>,
     statuses: Vec<Status<'a>>,
     refused: (Nearness, RefusalReason),
 }
@@ -267,17 +256,16 @@ impl<'s, 'a> Search<'s, 'a> {
         trusted: &'a Trusted,
         usage: Usage,
         now: UnixTime,
-        issuers: &'s [Candidate<'a>],
-        refused: RefusalReason,
+        (issuers, refused): (&'s [Candidate<'a>], RefusalReason),
+        work: &'s mut Work<'a>,
     ) -> Self {
         Self {
             trusted,
             usage,
             now,
             issuers,
-            budget: Budget::new(),
+            work,
             signatures: Vec::with_capacity(2),
-            list_signatures: ListSignatures::default(),
             statuses: Vec::new(),
             refused: (Nearness::Nowhere, refused),
         }
@@ -321,7 +309,7 @@ impl<'s, 'a> Search<'s, 'a> {
         path: &Step<'_, 'a>,
         index: usize,
     ) -> Result<Option<Path<'a>>, RefusalReason> {
-        self.budget.pay(1)?;
+        self.work.budget.pay(1)?;
         if let Err(reason) = self.check_signature(path, Issuer::Anchor(index)) {
             return self.refuse(Nearness::NotSigned, reason).map(|()| None);
         }
@@ -337,7 +325,7 @@ impl<'s, 'a> Search<'s, 'a> {
         path: &Step<'_, 'a>,
         position: Position,
     ) -> Result<Option<Path<'a>>, RefusalReason> {
-        self.budget.pay(path.length)?;
+        self.work.budget.pay(path.length)?;
         let issuer = match self.issuer_at(position) {
             Ok(issuer) if is_in(path, issuer) => return Ok(None),
             Ok(issuer) => issuer,
@@ -367,7 +355,7 @@ impl<'s, 'a> Search<'s, 'a> {
         below: &PathCertificate<'a>,
         anchors: &[usize],
     ) -> Result<Ways, RefusalReason> {
-        self.budget.pay(self.issuers.len())?;
+        self.work.budget.pay(self.issuers.len())?;
         let issuers = self.issuers;
         let is_named =
             |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
@@ -383,7 +371,7 @@ impl<'s, 'a> Search<'s, 'a> {
             .map(|(index, one)| (self.rank(below, one), Way::Candidate(index.saturating_add(1))))
             .collect();
         // Their key identifiers are read.
-        self.budget.pay(ways.len().saturating_mul(3).saturating_add(anchors.len()))?;
+        self.work.budget.pay(ways.len().saturating_mul(3).saturating_add(anchors.len()))?;
         let stated = below.extensions.issuer_key_identifier();
         let roots = &self.trusted.roots;
         ways.extend(anchors.iter().map(|index| {
@@ -450,7 +438,7 @@ impl<'s, 'a> Search<'s, 'a> {
     ) -> Result<(), RefusalReason> {
         let (of, key) = (path.position, self.key(by)?);
         // All known signatures are compared.
-        self.budget.pay(self.signatures.len() / 8)?;
+        self.work.budget.pay(self.signatures.len() / 8)?;
         if let Some(known) = self.signatures.iter().find(|one| one.of == of && one.by == key) {
             return known.result;
         }
@@ -485,7 +473,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let algorithm = algorithms::find(&trusted.algorithms, signature_algorithm, key_algorithm)?;
         // The message is hashed, for the cache and for the signature, and a key is compared with
         // those of other signatures.
-        self.budget.pay(signed.len() / 4)?;
+        self.work.budget.pay(signed.len() / 4)?;
         let cache = trusted.signature_cache.as_ref();
         let digest = cache.map(|cache| {
             cache.digest([key_algorithm, key, signature_algorithm, signed, below.signature])
@@ -495,7 +483,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 return Ok(None);
             }
         }
-        self.budget.pay_signature(algorithm.key())?;
+        self.work.budget.pay_signature(algorithm.key())?;
         let verified = match by {
             Issuer::Anchor(index) => {
                 let key = trusted.anchor_keys.key(trusted.roots.anchors(), index, algorithm, key);
@@ -513,7 +501,7 @@ impl<'s, 'a> Search<'s, 'a> {
 
     /// Validates a path whose signatures are valid, from the anchor down. RFC 5280 6.1
     fn validate(&mut self, path: &Step<'_, 'a>, anchor_index: usize) -> Result<(), RefusalReason> {
-        self.budget.pay(path.length)?;
+        self.work.budget.pay(path.length)?;
         let trusted = self.trusted;
         let limits = trusted.roots.limits(anchor_index);
         limits.check(self.usage, trusted.check_anchor_validity.then_some(self.now))?;
@@ -547,7 +535,7 @@ impl<'s, 'a> Search<'s, 'a> {
 
         if path.downwards().any(|step| policies::apply_to(step.certificate)) {
             let certificates = path.downwards().map(|step| step.certificate);
-            policies::check(path.length, certificates, &mut self.budget)?;
+            policies::check(path.length, certificates, &mut self.work.budget)?;
         }
         self.check_revocation(path, anchor_index)
     }
@@ -559,11 +547,11 @@ impl<'s, 'a> Search<'s, 'a> {
         constraints: &[u8],
         below: &Step<'_, 'a>,
     ) -> Result<(), RefusalReason> {
-        self.budget.pay(constraints.len() / 16)?;
+        self.work.budget.pay(constraints.len() / 16)?;
         let constraints = NameConstraints::read(constraints).map_err(bad_encoding)?;
         for step in below.downwards() {
             if step.below.is_none() || !step.certificate.is_self_issued() {
-                constraints.check(step.certificate, &mut self.budget)?;
+                constraints.check(step.certificate, &mut self.work.budget)?;
             }
             if step.below.is_none() && self.usage == Usage::Client {
                 self.check_common_names(&constraints, step.certificate)?;
@@ -586,7 +574,7 @@ impl<'s, 'a> Search<'s, 'a> {
         let Some(names) = leaf.common_dns_names().map_err(bad_encoding)? else { return Ok(()) };
         let mut named = *leaf;
         named.extensions.subject_alt_name = Some(&names);
-        constraints.check(&named, &mut self.budget)
+        constraints.check(&named, &mut self.work.budget)
     }
 
     /// Checks the certificates of a path, or the leaf, against the revocation lists. RFC 5280 6.3
@@ -619,15 +607,13 @@ impl<'s, 'a> Search<'s, 'a> {
     /// Checks a certificate against the revocation lists of its issuer, once for each issuer's key.
     fn check_status(&mut self, step: &Step<'_, 'a>, by: Signer<'a>) -> Result<(), RefusalReason> {
         // All known results are compared.
-        self.budget.pay(self.statuses.len() / 8)?;
+        self.work.budget.pay(self.statuses.len() / 8)?;
         let of = step.position;
         if let Some(known) = self.statuses.iter().find(|one| one.of == of && one.by == by) {
             return known.result;
         }
         let Trusted { revocation, algorithms, .. } = self.trusted;
-        let work =
-            &mut ListWork { budget: &mut self.budget, signatures: &mut self.list_signatures };
-        let result = revocation.check(step.certificate, by, algorithms, self.now, work);
+        let result = revocation.check(step.certificate, by, algorithms, self.now, self.work);
         // An exhausted budget ends the search.
         if result != Err(RefusalReason::PathLimits) {
             self.statuses.push(Status { of, by, result });
@@ -658,8 +644,7 @@ impl<'s, 'a> Search<'s, 'a> {
             }
         }
         signatures.retain(|one| one.is_accepted);
-        let list_signatures = std::mem::take(&mut self.list_signatures);
-        Ok(Path { issuer, signatures, budget: self.budget, list_signatures })
+        Ok(Path { issuer, signatures })
     }
 }
 

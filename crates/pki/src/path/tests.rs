@@ -60,7 +60,7 @@ fn list(
 
 /// The work of one search.
 #[derive(Debug)]
-struct Work {
+struct Spent {
     result: Result<(), RefusalReason>,
     units: usize,
     list_signatures: usize,
@@ -69,7 +69,7 @@ struct Work {
 }
 
 /// Searches with these lists, and ensures that the work has its limits.
-fn search(what: &str, root: &Authority, lists: &[Vec<u8>], chain: &Chain) -> Work {
+fn search(what: &str, root: &Authority, lists: &[Vec<u8>], chain: &Chain) -> Spent {
     let mut roots = Roots::new();
     roots.add_der(root.der()).unwrap();
     let mut builder = ChainVerifier::builder(Arc::new(roots));
@@ -81,15 +81,13 @@ fn search(what: &str, root: &Authority, lists: &[Vec<u8>], chain: &Chain) -> Wor
     let leaf = PathCertificate::of(Certificate::parse(&chain[0]).unwrap()).unwrap();
     let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_780_000_000));
     let (issuers, refused) = candidates(&verifier.trusted, &leaf, &chain[1..]);
-    let mut search = Search::new(&verifier.trusted, Usage::Server, now, &issuers, refused);
-    // An accepted path takes the signatures with it.
-    let (result, signatures) = match search.run(&leaf) {
-        Ok(path) => (Ok(()), path.list_signatures),
-        Err(reason) => (Err(reason), std::mem::take(&mut search.list_signatures)),
-    };
-    let (paid, units) = search.budget.spent();
-    let (list_signatures, hashed) = signatures.work(&verifier.trusted.revocation);
-    let work = Work { result, units, list_signatures, hashed };
+    let mut work = Work::new();
+    let found = (&issuers[..], refused);
+    let result =
+        Search::new(&verifier.trusted, Usage::Server, now, found, &mut work).run(&leaf).map(drop);
+    let (paid, units) = work.budget.spent();
+    let (list_signatures, hashed) = work.signatures.counted(&verifier.trusted.revocation);
+    let work = Spent { result, units, list_signatures, hashed };
     println!("{what}: {work:?}");
     assert!(paid <= MOST_SIGNATURES && units <= MOST_UNITS);
     assert!(list_signatures <= usize::try_from(MOST_SIGNATURES).unwrap());

@@ -25,7 +25,7 @@ use crate::certificate::{KeyFit, PathCertificate};
 use crate::distinguished_names;
 use crate::reason::RefusalReason;
 use list::{DistributionPoints, List};
-pub(crate) use signatures::{ListSignatures, ListWork, Signer};
+pub(crate) use signatures::{Signer, Work};
 
 /// The policy for revocation lists. The default is the strictest policy: the whole chain below the
 /// trust anchor is checked, and a certificate without a list, or with an outdated list, is refused.
@@ -131,16 +131,16 @@ impl Revocation {
         issuer: Signer<'a>,
         algorithms: &[&'static CertificateAlgorithm],
         now: UnixTime,
-        work: &mut ListWork<'_, 'a>,
+        work: &mut Work<'a>,
     ) -> Result<(), RefusalReason> {
         let mut result = None;
-        for consulted in self.consulted(certificate, work.budget)? {
+        for consulted in self.consulted(certificate, &mut work.budget)? {
             let Consulted { is_for_others, index, is_revoked, .. } = consulted;
             if result == Some(Ok(())) && (is_for_others || !is_revoked) {
                 continue;
             }
             let Some(list) = self.lists.get(index) else { continue };
-            let is_signed = work.signatures.check((index, list), issuer, algorithms, work.budget);
+            let is_signed = work.check_signature((index, list), issuer, algorithms);
             let outcome = match is_signed {
                 Ok(()) if is_revoked => return Err(RefusalReason::Revoked),
                 Ok(()) => self.check_dates(list, now),

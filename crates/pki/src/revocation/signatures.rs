@@ -15,10 +15,12 @@ pub(crate) struct Signer<'a> {
     pub(crate) may_sign_lists: bool,
 }
 
-/// The work for lists that a verification may still do, and has done.
-pub(crate) struct ListWork<'w, 'a> {
-    pub(crate) budget: &'w mut Budget,
-    pub(crate) signatures: &'w mut ListSignatures<'a>,
+/// The work that the verification of one chain may still do, and the signatures of lists that it has
+/// checked: first the search for a path has it, then the check of a stapled response.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    pub(crate) budget: Budget,
+    pub(crate) signatures: ListSignatures<'a>,
 }
 
 /// The number of times that a list is hashed without pay. An authority that changes its key has two
@@ -37,23 +39,27 @@ struct ListSignature<'a> {
     is_valid: bool,
 }
 
-impl<'a> ListSignatures<'a> {
+impl<'a> Work<'a> {
+    pub(crate) fn new() -> Self {
+        Self { budget: Budget::new(), signatures: ListSignatures::default() }
+    }
+
     /// Checks whether the issuer has signed the list. RFC 5280 6.3.3 (f), (g)
-    pub(super) fn check(
+    pub(super) fn check_signature(
         &mut self,
         (index, list): (usize, &List),
         issuer: Signer<'a>,
         algorithms: &[&'static CertificateAlgorithm],
-        budget: &mut Budget,
     ) -> Result<(), RefusalReason> {
         let (key_algorithm, key) = issuer.key;
         let algorithm = algorithms::find(algorithms, &list.signature_algorithm, key_algorithm);
         let (true, Ok(algorithm)) = (issuer.may_sign_lists, algorithm) else {
             return Err(RefusalReason::InvalidCrl);
         };
+        let Self { budget, signatures: ListSignatures(checked) } = self;
         // All known signatures are compared.
-        budget.pay(self.0.len() / 8)?;
-        let of_list = || self.0.iter().filter(|one| one.list == index);
+        budget.pay(checked.len() / 8)?;
+        let of_list = || checked.iter().filter(|one| one.list == index);
         let hashes = of_list().count();
         let known = of_list().find(|known| known.key == issuer.key).map(|known| known.is_valid);
         let is_valid = match known {
@@ -66,16 +72,18 @@ impl<'a> ListSignatures<'a> {
                 budget.pay_signature(algorithm.key())?;
                 let verify = |key| algorithm.verify_by(&key, &list.signed, &list.signature).is_ok();
                 let is_valid = algorithm.parse_key(key).is_ok_and(verify);
-                self.0.push(ListSignature { list: index, key: issuer.key, is_valid });
+                checked.push(ListSignature { list: index, key: issuer.key, is_valid });
                 is_valid
             }
         };
         if is_valid { Ok(()) } else { Err(RefusalReason::InvalidCrl) }
     }
+}
 
+#[cfg(test)]
+impl ListSignatures<'_> {
     /// The number of checked signatures, and the bytes that were hashed for them.
-    #[cfg(test)]
-    pub(crate) fn work(&self, revocation: &super::Revocation) -> (usize, usize) {
+    pub(crate) fn counted(&self, revocation: &super::Revocation) -> (usize, usize) {
         let bytes = |one: &ListSignature<'_>| revocation.lists[one.list].signed.len();
         (self.0.len(), self.0.iter().map(bytes).sum())
     }

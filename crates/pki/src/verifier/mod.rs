@@ -18,6 +18,7 @@ use crate::ocsp::{self, Issuer, OcspPolicy};
 use crate::path::{self, Path, Trusted};
 use crate::reason::RefusalReason;
 use crate::refusal::{MAX_CERTIFICATE_LENGTH, Refusal};
+use crate::revocation::Work;
 use crate::roots::Roots;
 use crate::server_name::ServerName;
 
@@ -176,6 +177,7 @@ impl ChainVerifier {
         if !parsed.has_named_curve().map_err(bad_encoding)? {
             return Err(RefusalReason::UnsupportedKey);
         }
+        let mut work = Work::new();
         let path = if self.pins.iter().any(|pin| pin == leaf_der) {
             check_validity(&parsed, now)?;
             None
@@ -191,7 +193,7 @@ impl ChainVerifier {
             None
         } else {
             let leaf = PathCertificate::of(parsed)?;
-            let path = path::find(&self.trusted, usage, &leaf, intermediates, now);
+            let path = path::find(&self.trusted, usage, &leaf, intermediates, now, &mut work);
             Some(path.map_err(|reason| self.refine_reason(reason, &parsed))?)
         };
         if let Some(name) = name {
@@ -199,8 +201,8 @@ impl ChainVerifier {
         }
         // No OCSP response is needed for a pinned leaf, because its trust does not depend on an
         // authority.
-        let Some(mut path) = path else { return Ok(Trust::Pin) };
-        self.check_status(&mut path, &parsed, ocsp, now)?;
+        let Some(path) = path else { return Ok(Trust::Pin) };
+        self.check_status(&path, &parsed, ocsp, now, &mut work)?;
         self.trusted.remember(&path);
         Ok(Trust::Anchor)
     }
@@ -208,12 +210,13 @@ impl ChainVerifier {
     /// Checks the stapled response against the policy and the leaf's must-staple extension. The
     /// extension applies only if a response was requested: otherwise the peer could not have sent
     /// one. RFC 7633 4.3.3
-    fn check_status(
+    fn check_status<'p>(
         &self,
-        path: &mut Path<'_>,
+        path: &Path<'p>,
         leaf: &Certificate<'_>,
         ocsp: Option<Staple<'_>>,
         now: UnixTime,
+        work: &mut Work<'p>,
     ) -> Result<(), RefusalReason> {
         if ocsp.is_none() && self.ocsp != OcspPolicy::Require {
             return Ok(());
@@ -221,8 +224,7 @@ impl ChainVerifier {
         let required = ocsp.is_some() && leaf.must_staple().map_err(bad_encoding)?;
         match ocsp {
             Some(Staple::Response(response)) if required || self.ocsp != OcspPolicy::Ignore => {
-                let (issuer, work) = (Issuer::of(path), path.list_work());
-                ocsp::check(response, leaf, &issuer, &self.trusted, now, work)
+                ocsp::check(response, leaf, &Issuer::of(path), &self.trusted, now, work)
             }
             Some(Staple::Response(_)) => Ok(()),
             _ if required => Err(RefusalReason::MissingStaple),
