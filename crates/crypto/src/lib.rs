@@ -21,6 +21,7 @@
 //! | sign | [`SigningKey`], [`Signer`] in `signing_key.rs` |
 //! | read PKCS#12 files | [`Pkcs12`] in `pkcs12.rs` |
 //! | verify signatures | [`PublicKey`] in `public_key.rs` |
+//! | verify a signature once | [`SignatureCache`] in `signature_cache.rs` |
 //! | replace primitives of AWS-LC by faster ones | [`Kernel`] in `backend/kernels` |
 //! | random bytes | [`fill_random`] in `random.rs` |
 //! | share mutable data between threads | [`lock`] |
@@ -93,6 +94,7 @@ mod random_nonce_key;
 #[cfg(any(test, all(feature = "deterministic", debug_assertions)))]
 pub mod service_indicator;
 mod signature;
+mod signature_cache;
 mod signing_key;
 #[cfg(all(test, target_os = "linux"))]
 mod stack_search;
@@ -124,6 +126,7 @@ pub use public_key::PublicKey;
 pub use random::fill_random;
 pub use random_nonce_key::RandomNonceKey;
 pub use signature::{KeyKind, SignatureAlgorithm};
+pub use signature_cache::{SignatureCache, SignatureDigest};
 pub use signing_key::{Signer, SigningKey};
 
 /// The program of this crate's README is compiled as a test.

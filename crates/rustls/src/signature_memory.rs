@@ -1,14 +1,12 @@
 //! A memory of verified certificate signatures, so that a known chain costs hashes instead of
 //! signature operations.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustls::Error;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm};
-use tercel_crypto::{Hash, HashAlgorithm, SecretBytes, fill_random};
+use tercel_crypto::SignatureCache;
 
 /// The provider with a memory of certificate signatures that were verified, for clients that often
 /// meet the same servers. A signature that is found is not verified again.
@@ -48,7 +46,8 @@ pub fn with_signature_memory(
     provider: CryptoProvider,
     entries: usize,
 ) -> Result<CryptoProvider, Error> {
-    let memory = Arc::new(Memory::new(entries)?);
+    let memory = SignatureCache::new(entries.min(MAX_ENTRIES));
+    let memory = Arc::new(memory.map_err(|_| Error::FailedToGetRandomBytes)?);
     let WebPkiSupportedAlgorithms { all, mapping } = provider.signature_verification_algorithms;
     let all: Vec<&'static dyn SignatureVerificationAlgorithm> = all
         .iter()
@@ -71,7 +70,7 @@ struct Remembering {
     algorithm: &'static dyn SignatureVerificationAlgorithm,
     /// Its place in the list. Algorithms with the same identifiers may accept other keys.
     place: usize,
-    memory: Arc<Memory>,
+    memory: Arc<SignatureCache>,
 }
 
 impl SignatureVerificationAlgorithm for Remembering {
@@ -106,88 +105,7 @@ impl SignatureVerificationAlgorithm for Remembering {
     }
 }
 
-/// Digests of valid signatures, in sets of [`WAYS`]. Neither reading nor writing takes a lock.
-struct Memory {
-    prefix: SecretBytes<32>,
-    sets: Box<[[Entry; WAYS]]>,
-    /// The way of a full set that is replaced next.
-    next_way: AtomicUsize,
-}
-
-impl Memory {
-    fn new(entries: usize) -> Result<Self, Error> {
-        let prefix = SecretBytes::try_with(32, fill_random);
-        let sets = entries.clamp(1, MAX_ENTRIES).div_ceil(WAYS);
-        Ok(Self {
-            prefix: prefix.map_err(|_| Error::FailedToGetRandomBytes)?,
-            sets: (0..sets).map(|_| Default::default()).collect(),
-            next_way: AtomicUsize::new(0),
-        })
-    }
-
-    /// The digest of the algorithm's place, the key's algorithm, the key, the signature's
-    /// algorithm, the message and the signature. Each is preceded by its length, so that the
-    /// encoding is unambiguous.
-    fn digest(&self, parts: [&[u8]; 6]) -> SignatureDigest {
-        let mut hash = Hash::new(HashAlgorithm::Sha256);
-        hash.update(self.prefix.as_bytes());
-        for part in parts {
-            hash.update(&(part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-        let digest = hash.finish();
-        let mut words = digest.chunks_exact(8).map(|word| word.try_into().map(u64::from_be_bytes));
-        std::array::from_fn(|_| words.next().and_then(Result::ok).unwrap_or_default())
-    }
-
-    fn contains(&self, digest: &SignatureDigest) -> bool {
-        self.set(digest).is_some_and(|set| set.iter().any(|entry| entry.is(digest)))
-    }
-
-    /// Stores a valid signature.
-    fn insert(&self, digest: &SignatureDigest) {
-        let Some(set) = self.set(digest) else { return };
-        let free = set.iter().find(|entry| entry.is(&FREE));
-        let next_way = || set.get(self.next_way.fetch_add(1, Ordering::Relaxed) % WAYS);
-        if let Some(entry) = free.or_else(next_way) {
-            entry.write(digest);
-        }
-    }
-
-    fn set(&self, [first, ..]: &SignatureDigest) -> Option<&[Entry; WAYS]> {
-        let index = first.checked_rem(self.sets.len() as u64)?;
-        self.sets.get(usize::try_from(index).ok()?)
-    }
-}
-
-impl fmt::Debug for Memory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Memory(..)")
-    }
-}
-
-type SignatureDigest = [u64; 4];
-
-/// The value of an empty entry. A digest has this value with negligible probability.
-const FREE: SignatureDigest = [0; 4];
-
-/// An entry for one digest. Its words are loaded and stored separately: a reader concurrent with
-/// writers may see words of several digests. The loaded words match the digest that the reader
-/// looks for only if every word matches by chance.
-#[derive(Default)]
-struct Entry([AtomicU64; 4]);
-
-impl Entry {
-    fn is(&self, digest: &SignatureDigest) -> bool {
-        self.0.iter().zip(digest).all(|(word, expected)| word.load(Ordering::Relaxed) == *expected)
-    }
-
-    fn write(&self, digest: &SignatureDigest) {
-        self.0.iter().zip(digest).for_each(|(word, value)| word.store(*value, Ordering::Relaxed));
-    }
-}
-
-const WAYS: usize = 4;
+/// One million signatures take 32 MiB.
 const MAX_ENTRIES: usize = 1 << 20;
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ mod anchor_keys;
 mod candidates;
 mod name_constraints;
 mod policies;
-mod signature_cache;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use tercel_crypto::{SignatureCache, SignatureDigest};
 
 use crate::algorithms::{self, CertificateAlgorithm};
 use crate::certificate::{Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key};
@@ -29,7 +29,6 @@ use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
-use signature_cache::{Digest, SignatureCache};
 
 /// The trust anchors, and how signatures are verified.
 pub(crate) struct Trusted {
@@ -39,6 +38,9 @@ pub(crate) struct Trusted {
     anchor_keys: AnchorKeys,
     pub(crate) check_anchor_validity: bool,
     pub(crate) algorithms: Vec<&'static CertificateAlgorithm>,
+    /// The signatures of accepted chains. Nothing else of a result is stored: dates, names, usages,
+    /// constraints, revocation and staples are checked each time, by the same code. A chain that is
+    /// refused stores nothing, so that an attacker cannot fill the cache.
     signature_cache: Option<SignatureCache>,
     pub(crate) revocation: Revocation,
 }
@@ -60,7 +62,9 @@ impl Trusted {
             anchor_keys: AnchorKeys::default(),
             check_anchor_validity,
             algorithms,
-            signature_cache: cache_signatures.then(SignatureCache::new).flatten(),
+            signature_cache: cache_signatures
+                .then(|| SignatureCache::new(CACHED_SIGNATURES).ok())
+                .flatten(),
             revocation,
             roots,
         }
@@ -227,7 +231,7 @@ struct Signature<'a> {
     by: Key<'a>,
     result: Result<(), RefusalReason>,
     /// The digest of a valid signature that was not in the cache.
-    digest: Option<Digest>,
+    digest: Option<SignatureDigest>,
     /// Whether it is of the accepted path.
     is_accepted: bool,
 }
@@ -467,7 +471,7 @@ impl<'s, 'a> Search<'s, 'a> {
         below: &PathCertificate<'a>,
         by: Issuer<'_, 'a>,
         (key_algorithm, key): Key<'a>,
-    ) -> Result<Option<Digest>, RefusalReason> {
+    ) -> Result<Option<SignatureDigest>, RefusalReason> {
         let trusted = self.trusted;
         let Certificate { signature_algorithm, signed, .. } = below.fields;
         let algorithm = algorithms::find(&trusted.algorithms, signature_algorithm, key_algorithm)?;
@@ -664,5 +668,10 @@ fn anchor(trusted: &Trusted, index: usize) -> Result<&TrustAnchor<'static>, Refu
 /// The maximum number of intermediates in a path. Hierarchies have up to five or so.
 pub(crate) const MAX_INTERMEDIATES: usize = 32;
 
+/// The number of signatures in the cache, 32 KiB. A chain has two or three.
+const CACHED_SIGNATURES: usize = 1024;
+
+#[cfg(test)]
+mod cached_chains;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,7 @@ const MODULES: [(&str, &[&str]); 14] = [
             "parts_hash",
             "deterministic",
             "random",
+            "signature_cache",
             "hmac",
             "batch",
             "hkdf",

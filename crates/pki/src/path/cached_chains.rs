@@ -1,5 +1,4 @@
-//! The signature cache: lookups, and which chains are stored. See tests/pki for the verification of
-//! cached chains.
+//! Which chains are in the signature cache. See tests/pki for the verification of cached chains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,82 +8,7 @@ use pki_types::{CertificateDer, UnixTime};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose};
 use rcgen::{DnType, IsCa, KeyPair, date_time_ymd};
 
-use super::{SETS, SignatureCache, WAYS};
 use crate::{CertificateAlgorithm, ChainVerifier, ChainVerifierBuilder, OcspPolicy, Roots, Usage};
-
-const PARTS: [&[u8]; 5] = [b"key algorithm", b"key", b"signature algorithm", b"message", b"good"];
-
-#[test]
-fn an_inserted_signature_is_found() {
-    let cache = SignatureCache::new().unwrap();
-    let digest = cache.digest(PARTS);
-    assert!(!cache.contains(&digest));
-    for _ in 0..3 {
-        cache.insert(&digest);
-        assert!(cache.contains(&digest));
-    }
-    assert_eq!(cache.len(), 1);
-}
-
-#[test]
-fn the_digest_depends_on_each_value_and_its_length() {
-    let cache = SignatureCache::new().unwrap();
-    let digest = cache.digest(PARTS);
-    for index in 0..PARTS.len() {
-        let mut changed = PARTS;
-        changed[index] = b"changed";
-        assert_ne!(cache.digest(changed), digest, "{index}");
-        // The last byte of one value is the first of the next.
-        let mut moved = PARTS;
-        let Some(next) = PARTS.get(index + 1) else { break };
-        let (rest, last) = PARTS[index].split_at(PARTS[index].len() - 1);
-        let longer = [last, next].concat();
-        (moved[index], moved[index + 1]) = (rest, &longer);
-        assert_ne!(cache.digest(moved), digest, "{index}");
-    }
-}
-
-#[test]
-fn the_digest_depends_on_the_cache() {
-    let (one, other) = (SignatureCache::new().unwrap(), SignatureCache::new().unwrap());
-    assert_eq!(one.digest(PARTS), one.digest(PARTS));
-    assert_ne!(one.digest(PARTS), other.digest(PARTS));
-}
-
-fn numbered(cache: &SignatureCache, number: usize) -> super::Digest {
-    let message = number.to_be_bytes();
-    cache.digest([b"key algorithm", b"key", b"signature algorithm", &message, b"good"])
-}
-
-#[test]
-fn a_full_cache_replaces_entries() {
-    let cache = SignatureCache::new().unwrap();
-    for number in 0..8 * SETS * WAYS {
-        let digest = numbered(&cache, number);
-        cache.insert(&digest);
-        // The entry that was stored last is in the cache.
-        assert!(cache.contains(&digest));
-    }
-    assert!(cache.len() <= SETS * WAYS);
-    assert!(cache.len() > SETS * WAYS * 9 / 10, "{}", cache.len());
-}
-
-#[test]
-fn concurrent_reads_and_writes_give_correct_results() {
-    let cache = SignatureCache::new().unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..4_usize {
-            let cache = &cache;
-            scope.spawn(move || {
-                for index in 0..4000_usize {
-                    cache.insert(&numbered(cache, index % 1500 + thread * 100));
-                    assert!(!cache.contains(&numbered(cache, 1_000_000 + index)));
-                }
-            });
-        }
-    });
-    assert!(cache.len() > SETS * WAYS / 2);
-}
 
 /// A server's leaf for `service.example`, issued by an intermediate, and the root.
 fn chain() -> ([CertificateDer<'static>; 2], Arc<Roots>) {
