@@ -2,9 +2,10 @@
 //!
 //! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors and the certificates of the issuer's name in the order of [`Rank`] (RFC 4158 3.5). An
-//! issuer is followed if it may certify and if its key made the signature. A path that reaches an
-//! anchor is validated as a whole ([`Search::validate`]); if it is refused, the search continues.
+//! the anchors and the certificates of the issuer's name in the order of [`Rank`] (RFC 4158 3.5).
+//! An issuer is followed if it may certify and if its key made the signature. A path that reaches
+//! an anchor is validated as a whole ([`Search::validate`]); if it is refused, the search
+//! continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
 //! [`Budget`].

@@ -15,8 +15,8 @@ pub(crate) struct Signer<'a> {
     pub(crate) may_sign_lists: bool,
 }
 
-/// The work that the verification of one chain may still do, and the signatures of lists that it has
-/// checked: first the search for a path has it, then the check of a stapled response.
+/// The work that the verification of one chain may still do, and the signatures of lists that it
+/// has checked. The search for a path has it first, then the check of a stapled response.
 #[derive(Debug)]
 pub(crate) struct Work<'a> {
     pub(crate) budget: Budget,
