@@ -7,6 +7,7 @@
 use pki_types::{AlgorithmIdentifier, InvalidSignature, SignatureVerificationAlgorithm, alg_id};
 use tercel_crypto::{CryptoError, KeyKind, PublicKey, SignatureAlgorithm};
 
+use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 
 /// A signature algorithm of certificates: a kind of key and an algorithm, with their X.509
@@ -99,6 +100,23 @@ pub(crate) fn find(
     signature: &[u8],
     key: &[u8],
 ) -> Result<&'static CertificateAlgorithm, RefusalReason> {
+    let found = algorithms.iter().find(|one| {
+        one.signature_identifier.as_ref() == signature && one.key_identifier.as_ref() == key
+    });
+    match found {
+        Some(found) => Ok(found),
+        None => find_by_equal(algorithms, signature, key),
+    }
+}
+
+/// Finds an algorithm by other forms of its identifiers, or states why there is none.
+#[cold]
+fn find_by_equal(
+    algorithms: &[&'static CertificateAlgorithm],
+    signature: &[u8],
+    key: &[u8],
+) -> Result<&'static CertificateAlgorithm, RefusalReason> {
+    let (signature, key) = (with_null_parameters(signature), with_null_parameters(key));
     let mut of_signature =
         algorithms.iter().filter(|one| one.signature_identifier.as_ref() == signature).peekable();
     if of_signature.peek().is_none() {
@@ -109,6 +127,51 @@ pub(crate) fn find(
     }
     let found = of_signature.find(|one| one.key_identifier.as_ref() == key);
     found.copied().ok_or(RefusalReason::UnsupportedKey)
+}
+
+/// The content of an AlgorithmIdentifier as [`CertificateAlgorithm`] has it. The identifiers of the
+/// hashes inside of RSASSA-PSS have NULL parameters or none, which a verifier must accept as equal.
+/// RFC 4055 2.1
+pub(crate) fn with_null_parameters(identifier: &[u8]) -> &[u8] {
+    if !identifier.starts_with(&PSS_ANY_HASH) {
+        return identifier;
+    }
+    match read_pss(identifier) {
+        Ok([SHA256, SHA256, [32]]) => PSS_SHA256.as_ref(),
+        Ok([SHA384, SHA384, [48]]) => PSS_SHA384.as_ref(),
+        Ok([SHA512, SHA512, [64]]) => PSS_SHA512.as_ref(),
+        _ => identifier,
+    }
+}
+
+/// The hash, the hash of the mask, and the length of the salt. RFC 4055 3.1
+fn read_pss(identifier: &[u8]) -> Result<[&[u8]; 3], Malformed> {
+    let mut fields = Reader::new(identifier);
+    fields.expect(der::OBJECT_IDENTIFIER)?;
+    let mut parameters = Reader::new(fields.expect(der::SEQUENCE)?);
+    fields.finish()?;
+    let hash = read_hash(parameters.expect(der::context_constructed(0))?)?;
+    let mask = der::single(parameters.expect(der::context_constructed(1))?, der::SEQUENCE)?;
+    let mut mask = Reader::new(mask);
+    if mask.expect(der::OBJECT_IDENTIFIER)? != MGF1 {
+        return Err(Malformed);
+    }
+    let mask_hash = read_hash(mask.element()?.whole)?;
+    mask.finish()?;
+    let salt = der::single(parameters.expect(der::context_constructed(2))?, der::INTEGER)?;
+    parameters.finish()?;
+    Ok([hash, mask_hash, salt])
+}
+
+/// The identifier of a hash, with or without NULL parameters.
+fn read_hash(identifier: &[u8]) -> Result<&[u8], Malformed> {
+    let mut fields = Reader::new(der::single(identifier, der::SEQUENCE)?);
+    let hash = fields.expect(der::OBJECT_IDENTIFIER)?;
+    if fields.optional(der::NULL)?.is_some_and(|content| !content.is_empty()) {
+        return Err(Malformed);
+    }
+    fields.finish()?;
+    Ok(hash)
 }
 
 /// Whether the content of an AlgorithmIdentifier is MD2, MD4, MD5 or SHA-1. RFC 8017 A.2.4,
@@ -179,6 +242,18 @@ const fn entry(
     CertificateAlgorithm { key, algorithm, key_identifier, signature_identifier }
 }
 
+/// In statics, so that their contents outlive any function.
+static PSS_SHA256: AlgorithmIdentifier = alg_id::RSA_PSS_SHA256;
+static PSS_SHA384: AlgorithmIdentifier = alg_id::RSA_PSS_SHA384;
+static PSS_SHA512: AlgorithmIdentifier = alg_id::RSA_PSS_SHA512;
+/// id-mgf1, 1.2.840.113549.1.1.8
+const MGF1: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 8];
+/// id-sha256, 2.16.840.1.101.3.4.2.1
+const SHA256: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1];
+/// id-sha384, 2.16.840.1.101.3.4.2.2
+const SHA384: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 2];
+/// id-sha512, 2.16.840.1.101.3.4.2.3
+const SHA512: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 3];
 /// id-RSASSA-PSS, 1.2.840.113549.1.1.10
 const PSS_ANY_HASH: AlgorithmIdentifier =
     pkcs1(&[6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10]);
@@ -212,5 +287,47 @@ mod tests {
         assert_eq!(refused(&alg_id::ED448), RefusalReason::UnsupportedSignatureAlgorithm);
         assert_eq!(refused(&alg_id::RSA_PKCS1_SHA256), RefusalReason::UnsupportedKey);
         find(CertificateAlgorithm::ALL, &alg_id::ECDSA_SHA256, &alg_id::ECDSA_P256).unwrap();
+    }
+    /// The parameters of RSASSA-PSS with this hash, its identifier in both places, and this salt.
+    fn pss(hash: &[u8], mask: &[u8], salt: u8) -> Vec<u8> {
+        let wrap = |tag: u8, content: &[u8]| {
+            [&[tag, u8::try_from(content.len()).unwrap()], content].concat()
+        };
+        let mask = wrap(0x30, &[wrap(6, MGF1), wrap(0x30, mask)].concat());
+        let parameters =
+            [wrap(0xa0, &wrap(0x30, hash)), wrap(0xa1, &mask), wrap(0xa2, &[2, 1, salt])];
+        [&PSS_ANY_HASH[..], &wrap(0x30, &parameters.concat())].concat()
+    }
+
+    /// RFC 4055 2.1
+    #[test]
+    fn absent_parameters_of_a_hash_are_null_parameters() {
+        let named = |oid: &[u8]| [&[6, 9], oid].concat();
+        let with_null = |oid: &[u8]| [&[6, 9], oid, &[5, 0]].concat();
+        for (oid, salt, expected) in
+            [(SHA256, 32, &PSS_SHA256), (SHA384, 48, &PSS_SHA384), (SHA512, 64, &PSS_SHA512)]
+        {
+            assert_eq!(pss(&with_null(oid), &with_null(oid), salt), expected.as_ref());
+            for hash in [named(oid), with_null(oid)] {
+                for mask in [named(oid), with_null(oid)] {
+                    let identifier = pss(&hash, &mask, salt);
+                    assert_eq!(with_null_parameters(&identifier), expected.as_ref());
+                    let rsa = &alg_id::RSA_ENCRYPTION;
+                    find(CertificateAlgorithm::ALL, &identifier, rsa).unwrap();
+                    find(CertificateAlgorithm::ALL, &identifier, &identifier).unwrap();
+                }
+            }
+        }
+        // Another hash of the mask, another salt, and other parameters are other algorithms.
+        let other_null = [&[6, 9], SHA256, &[5, 1, 0]].concat();
+        for identifier in [
+            pss(&named(SHA256), &named(SHA384), 32),
+            pss(&named(SHA256), &named(SHA256), 20),
+            pss(&other_null, &named(SHA256), 32),
+            PSS_ANY_HASH.to_vec(),
+            [&PSS_ANY_HASH[..], &[0x30, 0]].concat(),
+        ] {
+            assert_eq!(with_null_parameters(&identifier), identifier);
+        }
     }
 }

@@ -271,8 +271,9 @@ impl Roots {
 #[cfg(feature = "native-roots")]
 #[cfg_attr(docsrs, doc(cfg(feature = "native-roots")))]
 impl Roots {
-    /// The authorities that the operating system trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` are
-    /// honoured.
+    /// The authorities that the operating system trusts. If `SSL_CERT_FILE` or `SSL_CERT_DIR` is
+    /// set, only what they name is read; for OpenSSL and Go, each replaces either the system's file
+    /// or its folder, and the other remains trusted.
     ///
     /// All files of a folder are read, as by Go. OpenSSL reads only those that are named by the
     /// hash of their subject (`openssl rehash`). A folder therefore needs no such links, and must

@@ -15,7 +15,7 @@ mod unsupported;
 use pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime};
 use tercel_crypto::{CryptoError, Hash, KeyKind, PublicKey, SignatureAlgorithm};
 
-use crate::algorithms::CertificateAlgorithm;
+use crate::algorithms::{self, CertificateAlgorithm};
 use crate::der::{self, Malformed, Reader};
 use crate::reason::RefusalReason;
 use crate::time;
@@ -192,7 +192,7 @@ pub fn signature_algorithms(chain: &[CertificateDer<'_>]) -> Vec<Option<Signatur
     parsed
         .filter(|parsed| parsed.is_none_or(|parsed| parsed.subject != parsed.issuer))
         .map(|parsed| {
-            let signed = parsed?.signature_algorithm;
+            let signed = algorithms::with_null_parameters(parsed?.signature_algorithm);
             let known = CertificateAlgorithm::ALL
                 .iter()
                 .find(|known| known.signature_alg_id().as_ref() == signed);

@@ -224,9 +224,10 @@ fn is_responder(responder: Responder<'_>, subject: &[u8], key: &[u8]) -> bool {
 
 fn is_signed_with(basic: &BasicResponse<'_>, key: &[u8], algorithms: Algorithms<'_>) -> bool {
     let Ok(key) = PublicKey::from_spki(key) else { return false };
+    let signature_algorithm = algorithms::with_null_parameters(basic.signature_algorithm);
     algorithms.iter().any(|algorithm| {
         algorithm.key() == key.kind()
-            && algorithm.signature_alg_id().as_ref() == basic.signature_algorithm
+            && algorithm.signature_alg_id().as_ref() == signature_algorithm
             && key.verify(algorithm.algorithm(), basic.signed, basic.signature).is_ok()
     })
 }

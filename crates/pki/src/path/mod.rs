@@ -15,7 +15,6 @@ mod candidates;
 mod name_constraints;
 mod policies;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use pki_types::{CertificateDer, TrustAnchor, UnixTime};
@@ -81,13 +80,12 @@ impl Trusted {
 
     /// The indices of the anchors with this name (the content of its SEQUENCE).
     pub(crate) fn anchors_named(&self, name: &[u8]) -> &[usize] {
-        let order = |index: &usize| {
-            let anchor = self.roots.anchors().get(*index);
-            anchor.map_or(Ordering::Less, |anchor| anchor.subject.as_ref().cmp(name))
-        };
-        let from = self.anchors_by_name.partition_point(|index| order(index) == Ordering::Less);
+        let subject =
+            |index: &usize| self.roots.anchors().get(*index).map(|anchor| anchor.subject.as_ref());
+        let from = self.anchors_by_name.partition_point(|index| subject(index) < Some(name));
         let rest = self.anchors_by_name.get(from..).unwrap_or_default();
-        let count = rest.partition_point(|index| order(index) == Ordering::Equal);
+        // There is rarely more than one.
+        let count = rest.iter().take_while(|index| subject(index) == Some(name)).count();
         rest.get(..count).unwrap_or_default()
     }
 }
