@@ -52,7 +52,9 @@ pub struct ConnectionInfo {
     pub extended_main_secret: bool,
     /// TLS 1.2: whether the peer supports secure renegotiation. True in TLS 1.3. RFC 5746
     pub secure_renegotiation: bool,
-    /// TLS 1.3: whether the client offered post-handshake authentication. RFC 9846 4.3.6
+    /// TLS 1.3: whether the client offered post-handshake authentication, and the connection
+    /// permits it: not with an external key, and not with HTTP/2. RFC 9846 4.3.6, 4.4.2,
+    /// RFC 9113 9.2.3
     pub post_handshake_auth: bool,
     /// Client: whether the server sent the requested padding.
     pub(crate) server_padding: bool,
@@ -348,6 +350,12 @@ impl ConnectionInfo {
 
     pub(crate) fn set_pre_shared_key(&mut self, key: PskReference) {
         self.cold.get_or_insert_default().pre_shared_key = Some(key);
+    }
+
+    /// Whether the client may be authenticated after the handshake: not with an external key
+    /// (RFC 9846 4.4.2), and not with HTTP/2, whose requests share the connection (RFC 9113 9.2.3).
+    pub(crate) fn permits_post_handshake_auth(&self) -> bool {
+        self.pre_shared_key().is_none() && self.alpn.as_deref() != Some(b"h2")
     }
 
     pub(crate) fn new_sessions(&self) -> &[NewSession] {

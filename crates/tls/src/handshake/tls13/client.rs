@@ -362,8 +362,7 @@ impl<'a> Client<'a> {
     ) -> Outcome {
         let Self { flow, config, offer, suite, mut transcript, mut info, keeps_sessions, .. } =
             self;
-        // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
-        info.post_handshake_auth = config.post_handshake_auth && info.pre_shared_key().is_none();
+        info.post_handshake_auth = config.post_handshake_auth && info.permits_post_handshake_auth();
         // The transcript is kept only for post-handshake authentication. RFC 9846 4.7.2
         let answering = info.post_handshake_auth.then(|| {
             HandshakeContext::boxed(config, transcript.hash(), info.client_certificate_type)

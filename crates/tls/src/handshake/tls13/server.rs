@@ -553,8 +553,7 @@ impl AwaitingFinished {
     fn complete(self, flow: &mut Flow, config: &Arc<ServerConfig>, asked: Vec<Vec<u8>>) -> Outcome {
         let Self { suite, mut transcript, mut info, method, main, ticket_randoms, .. } = self;
         flow.install_read(self.client_keys)?;
-        // With an external key, post-handshake authentication is not possible. RFC 9846 4.4.2
-        info.post_handshake_auth &= info.pre_shared_key().is_none();
+        info.post_handshake_auth &= info.permits_post_handshake_auth();
         // This state is kept only if post-handshake authentication is possible. RFC 9846 4.7.2
         let requests_later = info.post_handshake_auth && config.client_verifier.is_some();
         let requesting = requests_later.then(|| {

@@ -66,6 +66,23 @@ fn a_client_with_an_external_key_gets_no_request() {
     }
 }
 
+/// The requests of HTTP/2 share the connection. RFC 9113 9.2.3
+#[test]
+fn a_connection_with_http2_permits_no_request() {
+    for (protocol, permits) in [("h2", false), ("http/1.1", true)] {
+        let client = offering_client().alpn(&["h2", "http/1.1"]).build().unwrap();
+        let server = server_with_roots().alpn(&[protocol]).build().unwrap();
+        let mut ends = connect(&client, &server);
+        for info in [&ends.client.connection.info, &ends.server.connection.info] {
+            assert_eq!(info.post_handshake_auth, permits);
+        }
+        let mut wire = Vec::new();
+        let asked = ends.server.connection.request_certificate(ClientAuth::Optional, &mut wire);
+        assert_eq!(asked.is_ok(), permits);
+        assert_eq!(wire.is_empty(), !permits);
+    }
+}
+
 #[test]
 fn the_extension_is_sent_only_if_enabled_and_with_tls13() {
     for (config, expected) in [
