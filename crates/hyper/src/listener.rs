@@ -16,6 +16,11 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 /// `axum::serve::Listener`; with the feature `tonic`, a stream for `serve_with_incoming`. For
 /// hyper itself, see [`Self::accept`].
 ///
+/// The handler of a request must not rely on the server name of the handshake for the identity of
+/// the client: browsers send requests for several names over one connection (RFC 9113 9.1.1). If
+/// names demand different client certificates, answer a request whose authority is not
+/// [`TlsInfo::server_name`](crate::TlsInfo::server_name) with 421. RFC 9110 15.5.20
+///
 /// HTTP/2 is used with clients that offer it if the configuration's `alpn` names `h2`. Call
 /// [`Self::new`] with a [`TlsListener`] to set limits or a callback for failures.
 pub struct HttpsListener<L: Listen = TcpListener> {
@@ -34,10 +39,11 @@ impl HttpsListener {
 }
 
 impl<L: Listen> HttpsListener<L> {
-    /// A listener on the connections of `tls`.
+    /// A listener on the connections of `tls`. Early data is rejected: a server of hyper could not
+    /// recognise a request that may be a replay. RFC 8470 3
     #[must_use]
     pub fn new(tls: TlsListener<L>) -> Self {
-        Self { tls }
+        Self { tls: tls.without_early_data() }
     }
 
     /// The next connection whose handshake is complete, with the address of its client. A shutdown

@@ -20,9 +20,10 @@ use hyper_util::rt::TokioExecutor;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 use tercel_hyper::tercel::client::ClientConfigBuilder;
 use tercel_hyper::tercel::pki::{Roots, uri_names};
-use tercel_hyper::tercel::pki_types::{CertificateDer, PrivateKeyDer};
+use tercel_hyper::tercel::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use tercel_hyper::tercel::server::{ClientAuth, ServerConfigBuilder};
-use tercel_hyper::tercel::{ClientConfig, Credential, ServerConfig};
+use tercel_hyper::tercel::session::AdmitEarlyData;
+use tercel_hyper::tercel::{ClientConfig, Credential, Policy, ServerConfig};
 use tercel_hyper::tercel_tokio::{Acceptor, Connector};
 use tercel_hyper::{ConnectInfo, HttpsConnector, HttpsListener, TlsInfo};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -396,6 +397,42 @@ async fn configurations_are_offered_to_each_host_and_replaced_once() {
             (answer, _) => panic!("{expected:?}: {:?}", answer.map(|answer| answer.body)),
         }
     }
+}
+
+struct AdmitAlways;
+
+impl AdmitEarlyData for AdmitAlways {
+    fn admit_early_data(&self, _: &[u8], _: UnixTime) -> bool {
+        true
+    }
+}
+
+/// hyper would read a request without its beginning. RFC 8470 3
+#[tokio::test]
+async fn early_data_is_rejected_and_sent_again() {
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let authority = Authority::new();
+    let config = authority.server().alpn(&["http/1.1"]);
+    let config = config.early_data(1000, Policy::Here(Arc::new(AdmitAlways))).build().unwrap();
+    let client = authority.client().alpn(&["http/1.1"]).early_data(true).build().unwrap();
+    let connector = Connector::new(client);
+    let name = || "localhost".try_into().unwrap();
+    // A ticket for early data, under the same keys.
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let acceptor = Acceptor::new(Arc::clone(&config));
+    let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+    far.unwrap().write_all(b"x").await.unwrap();
+    near.unwrap().read_exact(&mut [0]).await.unwrap();
+
+    let port = serve(config, "127.0.0.1:0").await;
+    let transport = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let mut early = connector.connect_early(name(), transport, REQUEST).await.unwrap();
+    assert!(early.stream.info().resumed);
+    assert_eq!(early.accepted, 0);
+    early.stream.write_all(REQUEST).await.unwrap();
+    let mut answer = String::new();
+    early.stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(" -"), "{answer}");
 }
 
 #[tokio::test]

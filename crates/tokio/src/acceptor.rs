@@ -39,8 +39,18 @@ impl Acceptor {
         Self { config, options: Arc::default() }
     }
 
+    /// Rejects early data, whatever the configuration allows: clients send it again after the
+    /// handshake. This is for servers that read only the stream. Handshakes that the caller has
+    /// begun ([`Self::accept_started`]) are not changed: see [`Handshake::without_early_data`].
+    #[must_use]
+    pub fn without_early_data(mut self) -> Self {
+        Arc::make_mut(&mut self.options).rejects_early_data = true;
+        self
+    }
+
     /// Runs the handshake with a client. Accepted early data is available from
-    /// [`TlsStream::take_early_data`]. Dropping the future closes the transport.
+    /// [`TlsStream::take_early_data`], and has to be taken before the stream is read. Dropping the
+    /// future closes the transport.
     ///
     /// # Errors
     /// Errors of the transport, and [`crate::HandshakeError`] as the inner error of an
@@ -131,7 +141,11 @@ impl Acceptor {
     }
 
     fn new_handshake(&self) -> Started {
-        Handshake::server(Arc::clone(&self.config)).into()
+        let handshake = Handshake::server(Arc::clone(&self.config));
+        match self.options.rejects_early_data {
+            true => handshake.without_early_data().into(),
+            false => handshake.into(),
+        }
     }
 
     async fn run<T>(

@@ -23,11 +23,14 @@ use crate::timer::make_timer;
 pub(crate) struct HandshakeOptions {
     pub(crate) answers: Answers,
     pub(crate) time_limit: Option<Duration>,
+    /// Server: whether early data is rejected.
+    pub(crate) rejects_early_data: bool,
 }
 
 impl Default for HandshakeOptions {
     fn default() -> Self {
-        Self { answers: Answers::new(), time_limit: Some(DEFAULT_TIME_LIMIT) }
+        let time_limit = Some(DEFAULT_TIME_LIMIT);
+        Self { answers: Answers::new(), time_limit, rejects_early_data: false }
     }
 }
 

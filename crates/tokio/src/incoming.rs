@@ -16,6 +16,8 @@ use crate::pool;
 /// Received data that has not been read yet.
 #[derive(Default)]
 pub(crate) struct Incoming {
+    /// Server: early data that the application has not taken. It precedes what is read.
+    pub(crate) early_data: Vec<u8>,
     /// The received bytes: in a buffer from the pool, or in a buffer of exactly the needed size
     /// while the transport has no more data.
     received: Option<ReceiveBuffer>,
@@ -40,7 +42,13 @@ impl Incoming {
     /// Makes the reading side, with bytes that arrived after the end of the handshake.
     pub(crate) fn new(received: ReceiveBuffer) -> Self {
         let received = (!received.is_empty()).then_some(received);
-        Self { received, plaintext: Vec::new(), consumed: 0, post_handshake: None }
+        Self {
+            early_data: Vec::new(),
+            received,
+            plaintext: Vec::new(),
+            consumed: 0,
+            post_handshake: None,
+        }
     }
 
     /// Fills `out` with available data, or waits for the transport. `on_records` is called
@@ -55,6 +63,10 @@ impl Incoming {
     ) -> Poll<io::Result<()>> {
         if out.remaining() == 0 {
             return Poll::Ready(Ok(()));
+        }
+        if !self.early_data.is_empty() {
+            let reason = "early data was not taken: see TlsStream::take_early_data";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, reason)));
         }
         if self.drain_plaintext(out) {
             return Poll::Ready(Ok(()));

@@ -172,6 +172,13 @@ impl<L: Listen> TlsListener<L> {
         self
     }
 
+    /// Rejects early data: see [`Acceptor::without_early_data`].
+    #[must_use]
+    pub fn without_early_data(mut self) -> Self {
+        self.acceptor = self.acceptor.without_early_data();
+        self
+    }
+
     /// The inner listener.
     #[must_use]
     pub fn get_ref(&self) -> &L {

@@ -54,7 +54,6 @@ pub struct TlsStream<T> {
     connection: Connection,
     incoming: Incoming,
     outgoing: Outgoing,
-    early_data: Vec<u8>,
     /// `None` as long as no close has begun, and no shutdown will wait for the peer.
     closing: Option<Box<Closing>>,
 }
@@ -91,7 +90,6 @@ impl<T> TlsStream<T> {
             connection,
             incoming: Incoming::new(received),
             outgoing: Outgoing::default(),
-            early_data: Vec::new(),
             closing: None,
         }
     }
@@ -99,7 +97,7 @@ impl<T> TlsStream<T> {
     /// Adds the handshake's unsent records, and the early data that it received.
     pub(crate) fn with_handshake(mut self, outgoing: Outgoing, early_data: Vec<u8>) -> Self {
         self.outgoing = outgoing;
-        self.early_data = early_data;
+        self.incoming.early_data = early_data;
         self
     }
 
@@ -240,12 +238,16 @@ impl<T> TlsStream<T> {
         self.incoming.has_unread()
     }
 
-    /// Server: takes the accepted early data, which is not part of the data that is read. An
-    /// attacker who recorded it can send it again, to another server or after the replay guard has
-    /// dropped its entry: process it only if doing so twice is harmless. RFC 9846 8
+    /// Server: takes the accepted early data, which is not part of the data that is read, and which
+    /// precedes it: until then, reading fails with [`io::ErrorKind::InvalidInput`], so that the
+    /// beginning of the client's data is not lost. [`crate::Acceptor::without_early_data`] is for
+    /// servers that do not call this method.
+    ///
+    /// An attacker who recorded early data can send it again, to another server or after the replay
+    /// guard has dropped its entry: process it only if doing so twice is harmless. RFC 9846 8
     #[must_use]
     pub fn take_early_data(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.early_data)
+        std::mem::take(&mut self.incoming.early_data)
     }
 
     /// Frees memory that the connection does not need while it is idle: see [`Connection::park`].
@@ -318,7 +320,7 @@ impl<T> TlsStream<T> {
     }
 
     /// Splits the stream into halves for two tasks, which share no lock. Take early data before
-    /// this call, which drops it.
+    /// this call; otherwise the reading half fails.
     ///
     /// Replies that a read causes (to a key update, or an alert) are sent by the writing half, with
     /// its next write, flush or shutdown. A shutdown does not wait for the peer: before the halves

@@ -29,6 +29,13 @@ impl Driver {
         Self { task, mailbox: Some(mailbox) }
     }
 
+    /// Server: rejects early data.
+    pub(crate) fn reject_early_data(&mut self) {
+        if let Ok(mailbox) = self.mailbox() {
+            mailbox.rejects_early_data = true;
+        }
+    }
+
     /// Sets the tap of the messages.
     #[cfg(feature = "message-tap")]
     pub(crate) fn set_message_tap(&mut self, tap: std::sync::Arc<dyn MessageTap>) {

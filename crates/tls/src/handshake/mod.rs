@@ -82,6 +82,7 @@ pub struct Handshake {
     pending: Option<QuestionKind>,
     failure: Option<Box<FailureDetails>>,
     events: Events,
+    rejects_early_data: bool,
     /// The state of a call of [`Handshake::complete`] that was interrupted, because the transport
     /// would have blocked.
     pub(crate) interrupted: Option<Box<Transfer>>,
@@ -190,6 +191,21 @@ impl Handshake {
         Self::new(Arguments::Server(config))
     }
 
+    /// Server: rejects early data in this handshake, whatever its configuration allows, for a
+    /// caller that does not read it. The client sends the data again after the handshake. The
+    /// tickets of this connection allow no early data. Without effect on a client, and after the
+    /// first call of [`Self::advance`] with bytes of the client. RFC 9846 4.3.10
+    #[must_use]
+    pub fn without_early_data(mut self) -> Self {
+        self.reject_early_data();
+        self
+    }
+
+    /// See [`Self::without_early_data`].
+    pub(crate) fn reject_early_data(&mut self) {
+        self.rejects_early_data = true;
+    }
+
     fn new(arguments: Arguments) -> Self {
         let side = match arguments {
             Arguments::Client(..) => Side::Client,
@@ -203,6 +219,7 @@ impl Handshake {
             pending,
             failure: None,
             events,
+            rejects_early_data: false,
             interrupted: None,
             #[cfg(feature = "message-tap")]
             tap: None,
@@ -220,8 +237,10 @@ impl Handshake {
                     }
                     Arguments::Server(config) => Task::server(config),
                 };
-                #[allow(unused_mut, reason = "only a tap changes it")]
                 let mut driver = Driver::new(self.side, task);
+                if self.rejects_early_data {
+                    driver.reject_early_data();
+                }
                 #[cfg(feature = "message-tap")]
                 if let Some(tap) = self.tap.take() {
                     driver.set_message_tap(tap);

@@ -13,7 +13,8 @@ use crate::side::Side;
 
 impl Handshake {
     /// Runs the handshake over a blocking transport. This method cannot answer questions: with a
-    /// configuration that asks a [`Question`](crate::Question), use [`Self::advance`].
+    /// configuration that asks a [`Question`](crate::Question), use [`Self::advance`]. A server
+    /// rejects early data, as [`Self::without_early_data`].
     ///
     /// If the transport would block or times out, its error is returned. The next call continues
     /// the handshake. It must use the same byte stream, but may pass a different value as
@@ -24,6 +25,7 @@ impl Handshake {
     /// The errors of the transport; [`Error`](crate::Error) as the inner error of an [`io::Error`].
     /// [`Misuse::QuestionOpen`] if the configuration asks a question.
     pub fn complete<T: Read + Write>(&mut self, transport: T) -> io::Result<Stream<T>> {
+        self.reject_early_data();
         let mut transfer = self.interrupted.take().unwrap_or_default();
         let result = self.complete_from(&mut transfer, transport);
         if result.as_ref().is_err_and(is_temporary) {

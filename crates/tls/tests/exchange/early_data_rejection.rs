@@ -41,18 +41,17 @@ impl Visit {
 }
 
 pub(crate) fn visit(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> Visit {
-    intercepted(client, server, |_| {})
+    intercepted(client, Handshake::server(Arc::clone(server)), |_| {})
 }
 
 /// Makes a connection whose first flight passes through `intercept` before it arrives. Questions
 /// about early data are answered with a rejection.
 fn intercepted(
     client: &Arc<ClientConfig>,
-    server: &Arc<ServerConfig>,
+    mut theirs: Handshake,
     intercept: impl FnOnce(&[u8]),
 ) -> Visit {
     let mut ours = Handshake::client(Arc::clone(client), NAME.try_into().unwrap());
-    let mut theirs = Handshake::server(Arc::clone(server));
     let (mut to_client, mut to_server) = (ReceiveBuffer::new(), ReceiveBuffer::new());
     let mut out = Vec::new();
     assert!(matches!(ours.advance(&mut to_client, &mut out), Ok(Next::Receive)));
@@ -130,6 +129,24 @@ fn no_reason_without_a_rejection() {
     let second = visit(&client, &server);
     assert_eq!(second.reasons(), [(EarlyData::Accepted, None); 2]);
     assert_eq!(second.read, b"early");
+}
+
+/// For a caller that does not read early data. Its tickets allow none. RFC 9846 4.3.10
+#[test]
+fn a_handshake_without_early_data_rejects_it() {
+    let (client, server) = (tls13_client(), server().early_data(LIMIT, guard()).build().unwrap());
+    let without = || Handshake::server(Arc::clone(&server)).without_early_data();
+    assert_eq!(visit(&client, &server).reasons(), [(EarlyData::NotOffered, None); 2]);
+    let rejecting = intercepted(&client, without(), |_| {});
+    let expected = [EarlyDataRejection::ByServer, EarlyDataRejection::NotAllowed];
+    assert_eq!((rejecting.reasons(), &rejecting.read[..]), (rejected(expected), &b""[..]));
+    assert!(rejecting.client.info.resumed);
+
+    let client = tls13_client();
+    intercepted(&client, without(), |_| {});
+    let later = visit(&client, &server);
+    assert!(later.client.info.resumed);
+    assert_eq!(later.reasons(), [(EarlyData::NotOffered, None); 2]);
 }
 
 /// RFC 9846 4.2.4
@@ -278,7 +295,7 @@ fn a_replayed_flight_is_not_admitted() {
     let (client, build) = (tls13_client(), servers());
     let server = build().early_data(LIMIT, Policy::Here(Arc::new(remembers))).build().unwrap();
     visit(&client, &server);
-    let replayed = intercepted(&client, &server, |flight| {
+    let replayed = intercepted(&client, Handshake::server(Arc::clone(&server)), |flight| {
         assert_eq!(replay(&server, flight).0.read, b"early");
     });
     let expected = [EarlyDataRejection::ByServer, EarlyDataRejection::NotAdmitted];

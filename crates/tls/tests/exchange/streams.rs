@@ -10,11 +10,13 @@ use std::thread;
 use tercel::crypto::HashAlgorithm;
 use tercel::wire::ProtocolVersion;
 use tercel::{
-    Connection, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig, Stream,
+    Connection, EarlyData, Error, Handshake, Next, Opened, ReceiveBuffer, ServerConfig, Stream,
     error::PeerError, server::ClientAuth,
 };
 use tercel_crypto::Hash;
 
+use crate::early_data::guard;
+use crate::early_data_rejection::{tls13_client, visit};
 use crate::fixtures::{KINDS, NAME, client, credential, plain, roots, server};
 use crate::pair::{Delivery, Pair};
 
@@ -399,4 +401,33 @@ fn connect<T: Send + 'static>(
     let transport = TcpStream::connect(address).unwrap();
     let name = NAME.try_into().unwrap();
     (Handshake::client(config, name).complete(transport).unwrap(), served)
+}
+
+/// A blocking server reads only the stream, so the client sends early data again.
+#[test]
+fn a_stream_rejects_early_data() {
+    let client = tls13_client();
+    let config = server().early_data(1000, guard()).build().unwrap();
+    visit(&client, &config);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let served = thread::spawn(move || {
+        let (transport, _) = listener.accept().unwrap();
+        let mut stream = Handshake::server(config).complete(transport).unwrap();
+        let mut read = [0; 5];
+        stream.read_exact(&mut read).unwrap();
+        stream.close_now().unwrap();
+        read
+    });
+    let mut transport = TcpStream::connect(address).unwrap();
+    let mut handshake = Handshake::client(client, NAME.try_into().unwrap());
+    let mut out = Vec::new();
+    assert!(matches!(handshake.advance(&mut ReceiveBuffer::new(), &mut out), Ok(Next::Receive)));
+    handshake.early_sender().unwrap().seal_to(b"early", &mut out).unwrap();
+    transport.write_all(&out).unwrap();
+    let mut stream = handshake.complete(transport).unwrap();
+    assert_eq!(stream.connection().info.early_data, EarlyData::Rejected);
+    stream.write_all(b"again").unwrap();
+    stream.flush().unwrap();
+    assert_eq!(&served.join().unwrap(), b"again");
 }

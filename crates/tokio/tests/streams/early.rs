@@ -1,11 +1,12 @@
 //! Early data over streams.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use tercel::wire::ProtocolVersion;
 use tercel::{Handshake, Next, Opened, Policy, ReceiveBuffer, session::ReplayGuard};
-use tercel_tokio::{Acceptor, Connector};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tercel_tokio::{Acceptor, Connector, EarlyConnection, TlsStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
 use crate::support::{client, join, name, server};
 
@@ -40,6 +41,47 @@ async fn early_data_arrives_apart_from_the_rest() {
     let mut rest = [0; 500];
     far.read_exact(&mut rest).await.unwrap();
     assert_eq!(rest, early[1000..]);
+}
+
+/// Two streams after early data, which the client has sent to this acceptor.
+async fn after_early_data(
+    acceptor: impl Fn(Acceptor) -> Acceptor,
+) -> (EarlyConnection<DuplexStream>, TlsStream<DuplexStream>) {
+    let client = client().early_data(true).build().unwrap();
+    let server = server().early_data(1000, Policy::Here(Arc::new(AdmitAlways))).build().unwrap();
+    let (mut near, mut far) = join(duplex(1 << 16), client.clone(), server.clone()).await;
+    far.write_all(b"x").await.unwrap();
+    near.read_exact(&mut [0]).await.unwrap();
+    let (near, far) = duplex(1 << 16);
+    let (connector, acceptor) = (Connector::new(client), acceptor(Acceptor::new(server)));
+    let (near, far) =
+        tokio::join!(connector.connect_early(name(), near, b"early"), acceptor.accept(far));
+    (near.unwrap(), far.unwrap())
+}
+
+/// Otherwise the beginning of the client's data would be lost.
+#[tokio::test]
+async fn early_data_is_taken_before_the_stream_is_read() {
+    let (mut near, mut far) = after_early_data(|acceptor| acceptor).await;
+    near.stream.write_all(b" and late").await.unwrap();
+    let refused = far.read(&mut [0; 20]).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert_eq!(far.take_early_data(), b"early");
+    let mut late = [0; 9];
+    far.read_exact(&mut late).await.unwrap();
+    assert_eq!(&late, b" and late");
+}
+
+#[tokio::test]
+async fn an_acceptor_without_early_data_gets_all_in_the_stream() {
+    let (mut near, mut far) = after_early_data(Acceptor::without_early_data).await;
+    assert!(near.stream.info().resumed);
+    assert_eq!(near.accepted, 0);
+    near.stream.write_all(b"early").await.unwrap();
+    let mut read = [0; 5];
+    far.read_exact(&mut read).await.unwrap();
+    assert_eq!(&read, b"early");
+    assert!(far.take_early_data().is_empty());
 }
 
 #[tokio::test]

@@ -58,9 +58,9 @@ async fn an_answer_comes_before_the_client_has_finished() {
         let accepted = tokio::spawn(async move {
             let mut answering = AnsweringExchange { gives_back, ..AnsweringExchange::default() };
             let mut stream = acceptor.accept_with_early_data(far, &mut answering).await.unwrap();
-            let mut rest = Vec::new();
+            let (early, mut rest) = (stream.take_early_data(), Vec::new());
             stream.read_to_end(&mut rest).await.unwrap();
-            (answering, stream.take_early_data(), rest)
+            (answering, early, rest)
         });
         let mut handshake = Handshake::client(client.clone(), name());
         let (mut received, mut out) = (ReceiveBuffer::new(), Vec::new());

@@ -106,6 +106,11 @@ impl Flow {
         self.mailbox()?.transport.execute(command.into())
     }
 
+    /// Server: whether early data is rejected, whatever the configuration allows.
+    pub(crate) fn rejects_early_data(&mut self) -> bool {
+        self.mailbox().is_ok_and(|mailbox| mailbox.rejects_early_data)
+    }
+
     /// QUIC: returns this side's transport parameters. `None` over TCP. RFC 9001 8.2
     pub(crate) fn transport_parameters(&mut self) -> Option<Arc<[u8]>> {
         #[cfg(feature = "quic")]

@@ -27,6 +27,8 @@ pub(crate) struct Mailbox {
     pub(crate) wanted: Option<Wanted>,
     pub(crate) message: Option<Message>,
     pub(crate) change_cipher_spec: bool,
+    /// Server: whether the driver's caller does not read early data.
+    pub(crate) rejects_early_data: bool,
     /// The question is boxed, because it is large and most handshakes ask no question.
     pub(crate) question: Option<Box<Question>>,
     pub(crate) answer: Option<AnswerValue>,
@@ -95,6 +97,7 @@ impl Mailbox {
             wanted: None,
             message: None,
             change_cipher_spec: false,
+            rejects_early_data: false,
             question: None,
             answer: None,
             transport,

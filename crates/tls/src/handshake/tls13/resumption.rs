@@ -150,7 +150,8 @@ impl AcceptedPsk {
         // error.
         let is_allowed = (1..=limit).contains(&session.max_early_data);
         // Without a guard, early data with a sealed ticket could be replayed. RFC 9846 8
-        let guard = config.resumption.replay_guard.as_ref().filter(|_| is_allowed);
+        let is_read = !flow.rejects_early_data();
+        let guard = config.resumption.replay_guard.as_ref().filter(|_| is_allowed && is_read);
         let Some(guard) = guard.filter(|_| hello.extensions.early_data.is_some()) else {
             return Ok(Err(EarlyDataRejection::NotAllowed));
         };
@@ -238,7 +239,7 @@ pub(crate) fn send_tickets(
     secret: &ResumptionSecret,
     info: &mut ConnectionInfo,
 ) -> Result<(), Error> {
-    set_ticket_parameters(&mut template, config);
+    set_ticket_parameters(flow, &mut template, config);
     let secret = secret.keyed();
     let mut send = |nonce, values: TicketRandom, psk| {
         template.age_add = values.age_add;
@@ -270,7 +271,7 @@ pub(crate) async fn ask_for_tickets(
     mut template: Session,
     secret: &ResumptionSecret,
 ) -> Result<Vec<Vec<u8>>, Error> {
-    set_ticket_parameters(&mut template, config);
+    set_ticket_parameters(flow, &mut template, config);
     let mut messages = Vec::new();
     for (nonce, values) in (0_u8..).zip(prepared.iter()) {
         // Earlier answers may have taken long. The age of a ticket begins when it is sealed.
@@ -288,11 +289,12 @@ pub(crate) async fn ask_for_tickets(
 }
 
 /// Sets the parameters that all tickets of a connection have.
-fn set_ticket_parameters(template: &mut Session, config: &ServerConfig) {
+fn set_ticket_parameters(flow: &mut Flow, template: &mut Session, config: &ServerConfig) {
     let resumption = &config.resumption;
+    let is_read = resumption.max_early_data > 0 && !flow.rejects_early_data();
     template.lifetime = resumption_rules::lifetime(config, !resumption.stores_tickets());
     template.max_early_data =
-        if resumption.replay_guard.is_some() { resumption.max_early_data } else { 0 };
+        if resumption.replay_guard.is_some() && is_read { resumption.max_early_data } else { 0 };
     template.replay_guard =
         if template.max_early_data > 0 { resumption.replay_guard_id() } else { None }.map(Box::new);
 }
