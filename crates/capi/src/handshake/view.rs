@@ -73,8 +73,8 @@ impl View {
 
     fn client_hello(&mut self, hello: &ClientHello<'_>) {
         let extensions = &hello.extensions;
-        let name = extensions.server_name.and_then(|offer| offer.host_name());
-        self.bytes(TERCEL_FIELD_SERVER_NAME, name.iter().map(|name| name.as_str().as_bytes()));
+        // The name by which the handshake selects credentials and sessions: no IP address.
+        self.bytes(TERCEL_FIELD_SERVER_NAME, hello.host_name().iter().map(|name| name.as_bytes()));
         let protocols = extensions.alpn.iter().flat_map(List::iter);
         self.bytes(TERCEL_FIELD_ALPN, protocols.map(|name| name.0));
         self.numbers(
