@@ -122,6 +122,24 @@ impl Ssl {
         }
     }
 
+    /// The short form of [`Self::state_text`].
+    pub(crate) fn short_state_text(&self) -> &'static CStr {
+        let after = self.state_of_new_session.get();
+        let is_in_handshake = || self.is_in_handshake().then(|| self.message_state.get()).flatten();
+        if let Some((number, _)) = after.or_else(is_in_handshake) {
+            return super::messages::short_text(number);
+        }
+        match &*self.stage.borrow() {
+            Stage::New => c"PINIT",
+            Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
+                Some(Side::Server) => c"TWSH",
+                _ => c"TWCH",
+            },
+            Stage::Connected(_) if !self.failed.get() => c"SSLOK",
+            Stage::Connected(_) | Stage::Failed => c"SSLERR",
+        }
+    }
+
     /// What follows from the alert of an error, if it has one.
     pub(crate) fn after_failure(&self, error: Error) {
         if matches!(error, Error::AlertReceived(_)) || error.alert().is_some() {

@@ -58,13 +58,7 @@ functions! {
         ssl.state_text().as_ptr()
     }
     fn SSL_state_string(ssl: &Ssl;) -> *const c_char = c"UNKWN ".as_ptr() => {
-        match &*ssl.stage.borrow() {
-            Stage::New => c"PINIT",
-            Stage::Handshake(_) | Stage::Stepping => c"TWSH",
-            Stage::Connected(_) if !ssl.failed.get() => c"SSLOK",
-            Stage::Connected(_) | Stage::Failed => c"SSLERR",
-        }
-        .as_ptr()
+        ssl.short_state_text().as_ptr()
     }
     fn SSL_rstate_string_long(_ssl: &Ssl;) -> *const c_char = c"unknown".as_ptr() => {
         c"read header".as_ptr()
