@@ -202,14 +202,14 @@ impl ContextStore {
             if !fields.is_resumable() || fields.is_removed {
                 return None;
             }
-            (fields.id.clone(), fields.end())
+            (fields.id.to_vec(), fields.end())
         };
         locked(&self.sessions).add(&id, session, end, self.most())
     }
 
     /// Whether this object is in the cache.
     pub(crate) fn has(&self, session: &Arc<Session>) -> bool {
-        let id = session.fields().id.clone();
+        let id = session.fields().id.to_vec();
         locked(&self.sessions).has(&id, session)
     }
 
@@ -217,7 +217,7 @@ impl ContextStore {
     pub(crate) fn set_end(&self, session: &Arc<Session>) {
         let (id, end) = {
             let fields = session.fields();
-            (fields.id.clone(), fields.end())
+            (fields.id.to_vec(), fields.end())
         };
         locked(&self.sessions).set_end(&id, session, end);
     }
@@ -240,7 +240,7 @@ impl ContextStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Fields;
+    use crate::session::{Fields, Id};
 
     #[test]
     fn a_ticket_keeps_what_the_application_knows() {
@@ -286,7 +286,7 @@ mod tests {
         cache.size.store(2, Relaxed);
         let time = i64::try_from(now.as_secs()).unwrap();
         let add = |name: &str, timeout: i64| {
-            let (id, core) = (name.as_bytes().to_vec(), vec![1].into());
+            let (id, core) = (Id::new(name.as_bytes()).unwrap(), vec![1].into());
             let fields = Fields { id, core, time, timeout, ..Fields::default() };
             cache.add(&Session::new(fields)).unwrap().removed
         };
@@ -295,7 +295,7 @@ mod tests {
         // A session that is replaced needs no more room.
         assert!(add("a", 60).is_empty());
         let removed = add("c", 40);
-        assert!(removed.iter().map(|each| each.fields().id.clone()).eq([b"b"]));
+        assert!(removed.iter().map(|each| each.fields().id.to_vec()).eq([b"b"]));
         assert_eq!(cache.len(), 2);
         assert!(matches!(cache.get(b"a", now), Lookup::Found(_)));
         assert!(matches!(cache.get(b"b", now), Lookup::Unknown));

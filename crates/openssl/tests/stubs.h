@@ -62,7 +62,8 @@ REFUSED(SSL_CTX_use_psk_identity_hint, (ctx, copied("hint")), (ctx, NULL), 1, NO
 REFUSED(SSL_use_psk_identity_hint, (ssl, copied("hint")), (ssl, NULL), 1, NONE, 0, "Node reports an error")
 PARTLY_VOID(SSL_CTX_set_psk_client_callback, (ctx, some),
             "stunnel, mosquitto, Net::SSLeay, nghttpx, FreeRADIUS, openssl",
-            "makes clients fail that do not verify certificates, such as openssl s_client -psk")
+            "called for clients that do not verify certificates, which fail if it returns a key, such as openssl "
+            "s_client -psk")
 PARTLY_VOID(SSL_set_psk_client_callback, (ssl, some), "Node, Net::SSLeay", "likewise")
 PARTLY_VOID(SSL_CTX_set_psk_use_session_callback, (ctx, some), "openssl", "likewise")
 PARTLY_VOID(SSL_set_psk_use_session_callback, (ssl, some), "none", "likewise")

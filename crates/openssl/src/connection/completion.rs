@@ -10,7 +10,7 @@ use super::Ssl;
 use super::state::{Side, Stage};
 use crate::context::SESS_CACHE_SERVER;
 use crate::objects::certificate::Certificate;
-use crate::session::{Fields, Session, now, parse_chain};
+use crate::session::{Fields, Id, Session, now, parse_chain};
 use crate::sys::x509::V_OK;
 
 /// The program removes expired sessions itself.
@@ -59,7 +59,7 @@ impl Ssl {
         let settings = self.settings();
         let mut fields = Session::of(info, settings.session_timeout);
         fields.verify_result = self.verify_result.get();
-        fields.context.clone_from(&settings.session_context);
+        fields.context = Id::new(&settings.session_context).unwrap_or_default();
         if self.side.get() == Some(Side::Server) && info.version == ProtocolVersion::TLS1_3 {
             fields.max_early_data = settings.max_early_data;
         }
@@ -95,7 +95,7 @@ impl Ssl {
             }
             None if info.resumed && self.side.get() == Some(Side::Client) => {}
             None => {
-                fields.id = random_id();
+                fields.id = Id::new(&random_id()).unwrap_or_default();
                 match (begun, found) {
                     (Some(begun), _) => begun.fields().renew(fields),
                     (None, Some(found)) => {
@@ -169,7 +169,7 @@ impl Ssl {
             let fields = Fields {
                 time: now(),
                 timeout: settings.session_timeout,
-                context: settings.session_context.clone(),
+                context: Id::new(&settings.session_context).unwrap_or_default(),
                 ..Fields::default()
             };
             let old = self.session.replace(Some(Session::new(fields)));

@@ -1,6 +1,7 @@
 //! Tercel's configurations, made from the settings of a connection.
 
 use core::ffi::c_int;
+use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -9,6 +10,7 @@ use tercel::certificates::{CredentialRequest, SelectCredential};
 use tercel::server::{ClientAuth, ServerConfigBuilder};
 use tercel::wire::ProtocolVersion;
 use tercel::{ClientConfig, Credential, Padding, Policy, ServerConfig};
+use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::hello::Hello;
@@ -17,9 +19,12 @@ use super::server_sessions::Cache;
 use super::state::Side;
 use super::tap::{NoStore, TapKeyLog};
 use crate::ciphers::suite;
+use crate::entry;
 use crate::errors::{self, reasons};
 use crate::method::{TLS1_2, TLS1_3};
 use crate::objects::name::Name;
+use crate::session::Session;
+use crate::settings::callbacks::Callbacks;
 use crate::settings::options::{self as o, VERIFY_PEER};
 use crate::settings::remembered::Inputs;
 use crate::settings::{ForProtocol, Kind, Settings};
@@ -145,11 +150,43 @@ impl Ssl {
         self.context().settings().callbacks.key_log.is_some()
     }
 
+    /// Whether the application has an external pre-shared key for this connection, or fails to say
+    /// it. Its callbacks are called as OpenSSL calls them for a ClientHello: some applications set
+    /// them for each connection, and rarely have a key. A key is not used.
+    fn has_external_psk(&self, settings: &Settings) -> bool {
+        let Callbacks { psk_client, psk_use_session, .. } = settings.callbacks;
+        if let Some(function) = psk_use_session {
+            let (mut identity, mut length, mut session) = (ptr::null(), 0, ptr::null_mut());
+            let call = || {
+                let (identity, session) = (&raw mut identity, &raw mut session);
+                // SAFETY: the application set this function for these arguments. No cell is
+                // borrowed.
+                unsafe { function(self.address(), ptr::null(), identity, &raw mut length, session) }
+            };
+            let result = self.outside(call);
+            // SAFETY: the application passes on its reference to the session, if there is one.
+            let session = unsafe { entry::take::<Session>(session.cast()) };
+            if result == 0 || session.is_some() {
+                return true;
+            }
+        }
+        let Some(function) = psk_client else { return false };
+        // `PSK_MAX_IDENTITY_LEN` with a NUL, and `PSK_MAX_PSK_LEN`.
+        let (mut identity, mut key) = ([0; 257], Zeroizing::new([0; 512]));
+        let call = || {
+            let (identity, key) = (identity.as_mut_ptr(), key.as_mut_ptr());
+            // SAFETY: as above; both buffers have these lengths.
+            unsafe { function(self.address(), ptr::null(), identity, 256, key, 512) }
+        };
+        self.outside(call) != 0
+    }
+
     /// The configuration of a client. `None`: an error is in the queue.
     pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfig>> {
         let settings = self.settings();
-        // Without it, nothing would authenticate the server.
-        if settings.shared_secrets.is_any() && settings.verify_mode & VERIFY_PEER == 0 {
+        // Without the secret, nothing would authenticate the server.
+        let verifies = settings.verify_mode & VERIFY_PEER != 0;
+        if !verifies && (settings.shared_secrets.is_any() || self.has_external_psk(&settings)) {
             errors::push_unsupported(
                 "external pre-shared keys and SRP are not supported, and certificates are not verified",
             );

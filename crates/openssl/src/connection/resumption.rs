@@ -14,7 +14,7 @@ use tercel::wire::ProtocolVersion;
 use super::Ssl;
 use super::state::Side;
 use super::tap;
-use crate::session::{self, Added, Fields, Session, is_expired};
+use crate::session::{self, Added, Fields, Id, Session, is_expired};
 use crate::settings::options::NO_TICKET;
 
 /// The state of a server's resumption.
@@ -79,12 +79,12 @@ const USE_RENEW: c_int = 4;
 
 /// Whether a session may be added to a cache now.
 pub(super) fn may_store() -> bool {
-    tap::with_current(|ssl| ssl.may_issue(false)).unwrap_or(true)
+    tap::with_current(|ssl| ssl.may_issue(false)).unwrap_or(false)
 }
 
 /// Notes the session of a cache that was found. Returns whether it may be resumed.
 pub(super) fn may_use_whole(session: &Arc<Session>) -> bool {
-    tap::with_current(|ssl| ssl.may_use_whole(session)).unwrap_or(true)
+    tap::with_current(|ssl| ssl.may_use_whole(session)).unwrap_or(false)
 }
 
 impl Ssl {
@@ -147,7 +147,7 @@ impl Ssl {
             timeout,
             is_limited: added.limit.is_some(),
             data: added.data,
-            context: self.settings().session_context.clone(),
+            context: Id::new(&self.settings().session_context).unwrap_or_default(),
             max_early_data: self.settings().max_early_data,
             ..Fields::default()
         });
@@ -203,7 +203,7 @@ impl Ssl {
             let fields = session.fields();
             !is_expired(fields.time, fields.timeout)
                 && !fields.is_removed
-                && fields.context == self.settings().session_context
+                && fields.context[..] == self.settings().session_context
         };
         if !usable || !self.may_use(Added::of(&session.fields())) {
             self.forget_found();

@@ -65,8 +65,10 @@ impl Cache {
         let core = tap::with_current(|ssl| {
             let callbacks = ssl.session_context.settings().callbacks;
             let function = callbacks.get_session?;
-            // Another process could resume a session that the program does not remove.
-            if once && callbacks.remove_session.is_none() && ssl.settings().max_early_data > 0 {
+            // Another process could resume a session that the program does not remove, and that the
+            // context does not store: OpenSSL then resumes none.
+            let removes = callbacks.remove_session.is_some() && !Self::has_mode(NO_INTERNAL_STORE);
+            if once && !removes && ssl.settings().max_early_data > 0 {
                 return None;
             }
             let mut copy: c_int = 1;

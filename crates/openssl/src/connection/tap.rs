@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use super::Ssl;
 use super::state::Side;
 use crate::lock::Place;
-use crate::session::{self, Session};
+use crate::session::{self, Id, Session};
 use crate::settings::callbacks::SslPointer;
 
 /// A session that a server made.
@@ -191,7 +191,7 @@ impl Ssl {
     /// Removes a session of a server from the program's cache, too. The program receives the object
     /// that it may have.
     fn deliver_removed(&self, (id, known): RemovedSession) {
-        let is_it = |session: &Arc<Session>| session.fields().id == id;
+        let is_it = |session: &Arc<Session>| session.fields().id[..] == id;
         let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
         let issued = || {
             // No cell is borrowed when a session is freed, which can call functions.
@@ -199,7 +199,10 @@ impl Ssl {
             issued.into_iter().find(is_it)
         };
         let known = known.or_else(issued);
-        let named = || Session::new(session::Fields { id, ..session::Fields::default() });
+        let named = || {
+            let id = Id::new(&id).unwrap_or_default();
+            Session::new(session::Fields { id, ..session::Fields::default() })
+        };
         self.remove_from_caches(&known.unwrap_or_else(named));
     }
 
@@ -248,13 +251,11 @@ impl Ssl {
     /// A client received a session, which becomes the connection's.
     fn receive_session(&self, session: &ClientSession, expires: UnixTime) -> Option<Arc<Session>> {
         let core = session.to_bytes().map(Zeroizing::new)?;
-        let id = crate::objects::digest::sha256(&core).to_vec();
-        let mut fields = match &*self.session.borrow() {
-            Some(known) => known.fields().clone(),
-            None => session::Fields::default(),
-        };
+        let id = Id::new(&crate::objects::digest::sha256(&core)).unwrap_or_default();
+        let known = self.session.borrow().clone();
+        let mut fields = known.as_ref().map(|known| known.fields().clone()).unwrap_or_default();
         // After a resumption in TLS 1.2 without a new ticket, it is the session that was offered.
-        if fields.id == id && fields.is_resumable() {
+        if fields.id[..] == id[..] && fields.is_resumable() {
             return None;
         }
         let now = session::now();
@@ -270,7 +271,8 @@ impl Ssl {
         fields.core = core;
         fields.verify_result = self.verify_result.get();
         self.received_session.set(true);
-        let session = Session::new(fields);
+        // As in OpenSSL, with the application's data of the session before.
+        let session = Session::copied(fields, known.as_deref());
         self.session.replace(Some(Arc::clone(&session)));
         Some(session)
     }
@@ -292,6 +294,7 @@ impl Ssl {
         for (index, MadeSession { id, core, is_sealed }) in made.into_iter().enumerate() {
             // The first one is that of the connection, with the data of the program.
             let own = self.session.borrow().clone();
+            let id = Id::new(&id).unwrap_or_default();
             let session = match own {
                 Some(own) if index == 0 && !resumed && !own.fields().is_resumable() => {
                     own.fields().complete(id, core, is_sealed);

@@ -154,7 +154,7 @@ impl Context {
     /// Removes a session from the cache and from the program's, so that none of its owners resumes
     /// it any more. Returns whether it was in the cache.
     pub(crate) fn remove_session(self: &Arc<Self>, session: &Arc<Session>) -> bool {
-        let id = session.fields().id.clone();
+        let id = session.fields().id.to_vec();
         let known = self.tickets.cache().remove(&id);
         self.remove_from_program(session);
         session.set_removed();

@@ -28,9 +28,7 @@ functions! {
     }
     fn SSL_CTX_set_cert_store(context: &Context; store: *mut X509_STORE) -> () = () => {
         // SAFETY: the caller passes its reference on.
-        if let Some(store) = unsafe { Store::from_raw(store) } {
-            context.set_store(store);
-        }
+        set_store(context, unsafe { Store::from_raw(store) });
     }
     /// Certificate transparency is not supported, but the logs of the program are kept.
     fn SSL_CTX_set0_ctlog_store(context: &Context; logs: *mut CTLOG_STORE) -> () = () => {
@@ -51,9 +49,7 @@ functions! {
     }
     fn SSL_CTX_set1_cert_store(context: &Context; store: *mut X509_STORE) -> () = () => {
         // SAFETY: the caller's duty.
-        if let Some(store) = unsafe { Store::share(store) } {
-            context.set_store(store);
-        }
+        set_store(context, unsafe { Store::share(store) });
     }
     fn SSL_CTX_load_verify_locations(context: &Context; file: *const c_char, folder: *const c_char)
         -> c_int = FAIL => {
@@ -176,6 +172,13 @@ functions! {
     }
     fn SSL_CTX_add1_to_CA_list(context: &Context; certificate: *const X509) -> c_int = FAIL => {
         add_authority(context, certificate.cast_mut())
+    }
+}
+
+/// Replaces the store. NULL stands for an empty one: nothing is trusted any more.
+fn set_store(context: &Context, store: Option<Store>) {
+    if let Some(store) = store.or_else(Store::new) {
+        context.set_store(store);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::entry::{self, functions};
 use crate::errors::{self, reasons};
 use crate::objects::certificate::Certificate;
 use crate::settings::Settings;
-use crate::settings::callbacks::AnyFunction;
+use crate::settings::callbacks::{PskClient, PskUseSession};
 use crate::settings::security::{self, Security, SharedSecrets, operation};
 
 use super::{FAIL, refused};
@@ -41,18 +41,18 @@ functions! {
     fn SSL_get0_security_ex_data(ssl: &Ssl;) -> *mut c_void = ptr::null_mut() => {
         ssl.settings().callbacks.security.argument
     }
-    /// Pre-shared keys are not supported: a client that verifies no certificate then fails.
-    fn SSL_CTX_set_psk_client_callback(context: &Context; callback: AnyFunction) -> () = () => {
-        context.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK, callback.is_some()));
+    /// External pre-shared keys are not supported. See `Ssl::has_external_psk`.
+    fn SSL_CTX_set_psk_client_callback(context: &Context; callback: PskClient) -> () = () => {
+        context.change(|settings| settings.callbacks.psk_client = callback);
     }
-    fn SSL_set_psk_client_callback(ssl: &Ssl; callback: AnyFunction) -> () = () => {
-        ssl.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK, callback.is_some()));
+    fn SSL_set_psk_client_callback(ssl: &Ssl; callback: PskClient) -> () = () => {
+        ssl.change(|settings| settings.callbacks.psk_client = callback);
     }
-    fn SSL_CTX_set_psk_use_session_callback(context: &Context; callback: AnyFunction) -> () = () => {
-        context.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK_SESSION, callback.is_some()));
+    fn SSL_CTX_set_psk_use_session_callback(context: &Context; callback: PskUseSession) -> () = () => {
+        context.change(|settings| settings.callbacks.psk_use_session = callback);
     }
-    fn SSL_set_psk_use_session_callback(ssl: &Ssl; callback: AnyFunction) -> () = () => {
-        ssl.change(|settings| settings.shared_secrets.set(SharedSecrets::PSK_SESSION, callback.is_some()));
+    fn SSL_set_psk_use_session_callback(ssl: &Ssl; callback: PskUseSession) -> () = () => {
+        ssl.change(|settings| settings.callbacks.psk_use_session = callback);
     }
     fn SSL_CTX_set_srp_username(context: &Context; name: *mut c_char) -> c_int = FAIL => {
         set_srp(context, SharedSecrets::SRP_NAME, !name.is_null())

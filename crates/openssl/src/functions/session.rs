@@ -27,18 +27,17 @@ functions! {
     }
     fn SSL_SESSION_get_id(session: &Session; length: *mut c_uint) -> *const c_uchar = ptr::null() => {
         let fields = session.fields();
-        // SAFETY: the caller's duty. The name exists until it is changed.
+        // SAFETY: the caller's duty. The bytes exist as long as the session.
         unsafe { store(length, c_uint::try_from(fields.id.len()).unwrap_or(0)) };
         fields.id.as_ptr()
     }
     fn SSL_SESSION_set1_id(session: &Session; id: *const c_uchar, length: c_uint) -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        let id = unsafe { bytes(id, length) };
-        if id.len() > 32 {
+        // SAFETY: the caller's duty. They may be those of the session.
+        let id = unsafe { bytes(id, length) }.to_vec();
+        if !session.fields().id.set(&id) {
             errors::push(errors::reasons::SSL_SESSION_ID_TOO_LONG);
             return FAIL;
         }
-        session.fields().id = id.to_vec();
         OK
     }
     fn SSL_SESSION_get0_id_context(session: &Session; length: *mut c_uint)
@@ -50,13 +49,12 @@ functions! {
     }
     fn SSL_SESSION_set1_id_context(session: &Session; id: *const c_uchar, length: c_uint)
         -> c_int = FAIL => {
-        // SAFETY: the caller's duty.
-        let id = unsafe { bytes(id, length) };
-        if id.len() > 32 {
+        // SAFETY: as in `SSL_SESSION_set1_id`.
+        let id = unsafe { bytes(id, length) }.to_vec();
+        if !session.fields().context.set(&id) {
             errors::push(errors::reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
             return FAIL;
         }
-        session.fields().context = id.to_vec();
         session.touch();
         OK
     }
@@ -108,8 +106,10 @@ functions! {
         let fields = session.fields();
         // SAFETY: as in `SSL_SESSION_get_id`.
         unsafe {
-            store(data, fields.protocol.as_ptr());
-            store(length, fields.protocol.len());
+            let protocol = &fields.protocol;
+            let start = if protocol.is_empty() { ptr::null() } else { protocol.as_ptr() };
+            store(data, start);
+            store(length, protocol.len());
         }
     }
     fn SSL_SESSION_set1_alpn_selected(session: &Session; data: *const c_uchar, length: usize)
@@ -178,10 +178,11 @@ functions! {
     fn SSL_copy_session_id(to: &Ssl; from: *const Ssl) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
         let Some(from) = (unsafe { crate::entry::object(from) }) else { return FAIL };
-        let (session, theirs) = {
+        // Another thread may copy in the other direction.
+        let (session, theirs) = to.outside(|| {
             let _entered = crate::entry::Entered::new(&*from);
             (from.current_session(), from.settings())
-        };
+        });
         to.set_session(session);
         to.change(|settings| {
             settings.take_certificates(&theirs);

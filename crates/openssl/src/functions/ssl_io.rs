@@ -134,10 +134,12 @@ functions! {
 /// it would believe that the client's certificate was verified again. In TLS 1.3 the result is
 /// OpenSSL's, and a handshake is none.
 fn refuse_renegotiation(ssl: &Ssl, what: &str) -> c_int {
-    errors::push_with(reasons::NO_RENEGOTIATION, what);
-    if ssl.is_connected() && ssl.version() == crate::method::TLS1_2 {
-        ssl.refused_renegotiation.set(true);
+    if ssl.is_connected() && ssl.version() != crate::method::TLS1_2 {
+        errors::push(reasons::WRONG_SSL_VERSION);
+        return FAIL;
     }
+    errors::push_with(reasons::NO_RENEGOTIATION, what);
+    ssl.refused_renegotiation.set(ssl.is_connected());
     FAIL
 }
 

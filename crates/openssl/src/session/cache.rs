@@ -126,11 +126,11 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Fields;
+    use super::super::{Fields, Id};
     use super::*;
 
     fn named(name: &str) -> Arc<Session> {
-        Session::new(Fields { id: name.as_bytes().to_vec(), ..Fields::default() })
+        Session::new(Fields { id: Id::new(name.as_bytes()).unwrap(), ..Fields::default() })
     }
 
     fn with(sessions: &[(&str, i64)]) -> Sessions {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn names(removed: &[Arc<Session>]) -> Vec<String> {
-        removed.iter().map(|each| String::from_utf8(each.fields().id.clone()).unwrap()).collect()
+        removed.iter().map(|each| String::from_utf8(each.fields().id.to_vec()).unwrap()).collect()
     }
 
     #[test]

@@ -14,7 +14,7 @@
 
 use zeroize::Zeroizing;
 
-use super::Fields;
+use super::{Fields, Id};
 
 const FORMAT: u8 = 2;
 /// The length of the fields before the parts of variable length.
@@ -79,8 +79,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Fields, usize)> {
     };
     let [flags] = reader.array()?;
     fields.has_ticket = flags & HAS_TICKET != 0;
-    fields.id = reader.part()?.to_vec();
-    fields.context = reader.part()?.to_vec();
+    fields.id = Id::new(reader.part()?)?;
+    fields.context = Id::new(reader.part()?)?;
     let host_name = reader.part()?.to_vec();
     fields.host_name = (flags & HAS_NAME != 0).then_some(host_name);
     fields.protocol = reader.part()?.to_vec();
@@ -157,8 +157,8 @@ mod tests {
     fn fields() -> Fields {
         Fields {
             core: vec![7; 300].into(),
-            id: vec![1; 32],
-            context: b"ctx".to_vec(),
+            id: Id::new(&[1; 32]).unwrap(),
+            context: Id::new(b"ctx").unwrap(),
             version: 0x0304,
             suite: 0x1301,
             time: 1_700_000_000,

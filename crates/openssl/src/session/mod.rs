@@ -45,14 +45,55 @@ pub(crate) trait SessionCache: Send + Sync {
 
 impl Object for Session {}
 
+/// An ID of at most 32 bytes, in the session itself. As in OpenSSL, a pointer to it remains valid,
+/// and a shorter ID leaves the other bytes: HAProxy sets the length to 0 before it encodes a
+/// session, and afterwards to what it was.
+#[derive(Clone, Default)]
+pub(crate) struct Id {
+    bytes: [u8; Id::LONGEST],
+    length: usize,
+}
+
+impl Id {
+    /// `SSL_MAX_SSL_SESSION_ID_LENGTH`, `SSL_MAX_SID_CTX_LENGTH`.
+    pub(crate) const LONGEST: usize = 32;
+
+    /// `None` for more than 32 bytes.
+    pub(crate) fn new(id: &[u8]) -> Option<Self> {
+        let mut new = Self::default();
+        new.set(id).then_some(new)
+    }
+
+    /// Changes the ID. Returns whether it is not too long.
+    pub(crate) fn set(&mut self, id: &[u8]) -> bool {
+        let Some(bytes) = self.bytes.get_mut(..id.len()) else { return false };
+        bytes.copy_from_slice(id);
+        self.length = id.len();
+        true
+    }
+
+    /// The bytes, of which the ID is the beginning.
+    pub(crate) fn as_ptr(&self) -> *const u8 {
+        self.bytes.as_ptr()
+    }
+}
+
+impl core::ops::Deref for Id {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
 /// What a session consists of.
 #[derive(Clone, Default)]
 pub(crate) struct Fields {
     /// The bytes of Tercel's session, which contain its secret. Empty if the session cannot be
     /// resumed: a server's whose client holds the ticket, or one without a ticket yet.
     pub(crate) core: Zeroizing<Vec<u8>>,
-    pub(crate) id: Vec<u8>,
-    pub(crate) context: Vec<u8>,
+    pub(crate) id: Id,
+    pub(crate) context: Id,
     pub(crate) version: u16,
     pub(crate) suite: u16,
     /// The time of the handshake, in seconds since 1970, and the lifetime.
@@ -256,30 +297,22 @@ impl Fields {
     /// Takes the name of `old`, and other parts that are equal. The program may have pointers to
     /// them, which remain valid.
     pub(crate) fn keep_parts_of(&mut self, old: &mut Self) {
-        self.id = core::mem::take(&mut old.id);
+        self.id = old.id.clone();
         self.keep_equal_parts_of(old);
     }
 
     fn keep_equal_parts_of(&mut self, old: &mut Self) {
-        let parts =
-            [(&mut self.context, &mut old.context), (&mut self.protocol, &mut old.protocol)];
-        for (part, old) in parts {
-            if part == old {
-                core::mem::swap(part, old);
-            }
+        if self.protocol == old.protocol {
+            core::mem::swap(&mut self.protocol, &mut old.protocol);
         }
         if self.host_name == old.host_name {
             core::mem::swap(&mut self.host_name, &mut old.host_name);
         }
     }
 
-    /// Makes it resumable, with this name. The program may have a pointer to the earlier one.
-    pub(crate) fn complete(&mut self, id: Vec<u8>, core: Zeroizing<Vec<u8>>, is_sealed: bool) {
-        if self.id.len() == id.len() {
-            self.id.copy_from_slice(&id);
-        } else {
-            self.id = id;
-        }
+    /// Makes it resumable, with this name.
+    pub(crate) fn complete(&mut self, id: Id, core: Zeroizing<Vec<u8>>, is_sealed: bool) {
+        self.id = id;
         self.core = core;
         self.is_sealed = is_sealed;
     }
@@ -310,6 +343,20 @@ pub(crate) fn now() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_id_keeps_the_bytes_that_a_shorter_one_leaves() {
+        let mut id = Id::new(b"session").unwrap();
+        let place = id.as_ptr();
+        assert!(id.set(b""));
+        assert_eq!((&id[..], id.as_ptr()), (&b""[..], place));
+        let rest = id.bytes;
+        assert!(id.set(&rest[..7]));
+        assert_eq!(&id[..], b"session");
+        assert!(!id.set(&[0; 33]) && Id::new(&[0; 33]).is_none());
+        assert_eq!(&id[..], b"session");
+        assert!(Id::new(&[7; 32]).is_some_and(|id| id[..] == [7; 32]));
+    }
 
     /// The next certificate does not take the place of one that libcrypto refuses: the first one is
     /// that whose key signs the handshake.

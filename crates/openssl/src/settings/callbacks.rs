@@ -87,6 +87,25 @@ pub(crate) type DecryptTicket = Option<
         *mut c_void,
     ) -> c_int,
 >;
+pub(crate) type PskClient = Option<
+    unsafe extern "C" fn(
+        SslPointer,
+        *const c_char,
+        *mut c_char,
+        c_uint,
+        *mut c_uchar,
+        c_uint,
+    ) -> c_uint,
+>;
+pub(crate) type PskUseSession = Option<
+    unsafe extern "C" fn(
+        SslPointer,
+        *const c_void,
+        *mut *const c_uchar,
+        *mut usize,
+        *mut *mut c_void,
+    ) -> c_int,
+>;
 pub(crate) type NotResumable = Option<unsafe extern "C" fn(SslPointer, c_int) -> c_int>;
 
 /// All functions that a program can set.
@@ -118,4 +137,6 @@ pub(crate) struct Callbacks {
     pub(crate) generate_ticket: Callback<GenerateTicket>,
     pub(crate) decrypt_ticket: Callback<DecryptTicket>,
     pub(crate) not_resumable: NotResumable,
+    pub(crate) psk_client: PskClient,
+    pub(crate) psk_use_session: PskUseSession,
 }

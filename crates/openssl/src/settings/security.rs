@@ -100,17 +100,15 @@ pub(crate) fn weakest(leaf: &Certificate, chain: &[Certificate]) -> c_int {
     subjects.map(|subject| subject.bits).min().unwrap_or(0)
 }
 
-/// Which pre-shared keys and secrets of SRP the program has set. They are not supported.
+/// Which secrets of SRP the application has set. They are not supported.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SharedSecrets(u8);
 
 impl SharedSecrets {
-    pub(crate) const PSK: u8 = 1;
-    pub(crate) const PSK_SESSION: u8 = 2;
-    pub(crate) const SRP_NAME: u8 = 4;
-    pub(crate) const SRP_PASSWORD: u8 = 8;
+    pub(crate) const SRP_NAME: u8 = 1;
+    pub(crate) const SRP_PASSWORD: u8 = 2;
 
-    /// Remembers whether the program has set one of the secrets.
+    /// Remembers whether the application has set one of the secrets.
     pub(crate) fn set(&mut self, secret: u8, on: bool) {
         self.0 = if on { self.0 | secret } else { self.0 & !secret };
     }

@@ -50,7 +50,8 @@ static void method_of_connection(void) {
 static void renegotiation(int version) {
     struct pair pair = new_pair(version, 1 << 14);
     CHECK(shake(&pair) && SSL_renegotiate(pair.server) == 0);
-    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_NO_RENEGOTIATION && ERR_peek_error() == 0);
+    int reason = version == TLS1_3_VERSION ? SSL_R_WRONG_SSL_VERSION : SSL_R_NO_RENEGOTIATION;
+    CHECK(ERR_GET_REASON(ERR_get_error()) == reason && ERR_peek_error() == 0);
     if (version == TLS1_3_VERSION) {
         CHECK(SSL_do_handshake(pair.server) == 1 && SSL_is_init_finished(pair.server));
     } else {

@@ -333,32 +333,57 @@ static void levels(void) {
     CHECK(!resumes(client_context(TLS1_2_VERSION), ctx, NULL));
 }
 
+/* The length of the key that the callback returns, and whether it was called. */
+static unsigned int psk_length;
+static int psk_asked;
+
 static unsigned int psk(SSL *ssl, const char *hint, char *identity, unsigned int identity_length, unsigned char *key,
                         unsigned int length) {
-    (void)ssl, (void)hint, (void)identity, (void)identity_length, (void)key, (void)length;
-    return 0;
+    CHECK(SSL_version(ssl) > 0 && hint == NULL && identity_length == PSK_MAX_IDENTITY_LEN && length == PSK_MAX_PSK_LEN);
+    strcpy(identity, "client");
+    memset(key, 7, psk_length);
+    psk_asked = 1;
+    return psk_length;
+}
+
+static SSL_SESSION *psk_session;
+
+static int use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *length, SSL_SESSION **session) {
+    CHECK(SSL_version(ssl) > 0 && md == NULL);
+    *id = (const unsigned char *)"client";
+    *length = 6;
+    *session = psk_session;
+    psk_asked = 1;
+    return 1;
 }
 
 /* Authentication that this library does not have is not replaced by none. */
 static void missing_authentication(void) {
     for (int verifies = 0; verifies < 2; verifies++) {
-        for (int kind = 0; kind < 2; kind++) {
+        /* The application has no key, as most of Qt's clients, has one, has a session with one, or uses SRP. */
+        for (int kind = 0; kind < 4; kind++) {
             SSL_CTX *ctx = client_context(0);
             if (!verifies)
                 SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
-            if (kind == 0)
+            psk_asked = 0;
+            psk_length = kind == 1 ? 16 : 0;
+            psk_session = kind == 2 && !verifies ? SSL_SESSION_new() : NULL;
+            if (kind < 3) {
                 SSL_CTX_set_psk_client_callback(ctx, psk);
-            else
+                SSL_CTX_set_psk_use_session_callback(ctx, use_session);
+            } else
                 CHECK(SSL_CTX_set_srp_username(ctx, "user") == 0);
             ERR_clear_error();
             struct pair pair = pair_of(ctx, server_context(0), 1 << 14);
-            CHECK(connects(&pair) == verifies);
+            CHECK(connects(&pair) == (verifies || kind == 0));
+            CHECK(psk_asked == (!verifies && kind < 3));
             free_pair(&pair);
         }
     }
     /* One secret that is not set does not permit to connect without another one. */
     SSL_CTX *ctx = client_context(0);
     SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
+    psk_length = 16;
     SSL_CTX_set_psk_client_callback(ctx, psk);
     SSL_CTX_set_psk_use_session_callback(ctx, NULL);
     struct pair pair = pair_of(ctx, server_context(0), 1 << 14);

@@ -231,7 +231,64 @@ static void marked_session(int version) {
     ERR_clear_error();
 }
 
+/* HAProxy sets both lengths to 0, encodes the session, and sets them to what they were. */
+static void encoded_without_ids(void) {
+    SSL_SESSION *session = SSL_SESSION_new();
+    unsigned int id_length, context_length;
+    size_t length = 1;
+    CHECK(SSL_SESSION_set1_id(session, (const unsigned char *)"the ID", 6) == 1);
+    CHECK(SSL_SESSION_set1_id_context(session, (const unsigned char *)"the context", 11) == 1);
+    const unsigned char *id = SSL_SESSION_get_id(session, &id_length);
+    const unsigned char *context = SSL_SESSION_get0_id_context(session, &context_length);
+    CHECK(SSL_SESSION_set1_id(session, id, 0) == 1 && SSL_SESSION_set1_id_context(session, context, 0) == 1);
+    int shorter = i2d_SSL_SESSION(session, NULL);
+    CHECK(SSL_SESSION_set1_id(session, id, id_length) == 1);
+    CHECK(SSL_SESSION_set1_id_context(session, context, context_length) == 1);
+    CHECK(i2d_SSL_SESSION(session, NULL) == shorter + 17);
+    CHECK(SSL_SESSION_get_id(session, &id_length) == id && id_length == 6 && memcmp(id, "the ID", 6) == 0);
+    CHECK(SSL_SESSION_get0_id_context(session, &context_length) == context && context_length == 11);
+    CHECK(memcmp(context, "the context", 11) == 0);
+    SSL_SESSION_get0_alpn_selected(session, &id, &length);
+    CHECK(id == NULL && length == 0);
+    SSL_SESSION_free(session);
+}
+
+/* Two threads that copy in opposite directions. */
+static void *copy_often(void *argument) {
+    SSL **sides = argument;
+    for (int i = 0; i < 2000; i++)
+        CHECK(SSL_copy_session_id(sides[0], sides[1]) == 1);
+    return NULL;
+}
+
+static void copied_both_ways(void) {
+    struct pair pair = new_pair(0, 1 << 14);
+    SSL *there[] = {pair.client, pair.server}, *back[] = {pair.server, pair.client};
+    pthread_t thread;
+    pthread_create(&thread, NULL, copy_often, there);
+    copy_often(back);
+    pthread_join(thread, NULL);
+    free_pair(&pair);
+}
+
+/* Without a store, nothing is trusted. */
+static void no_store(void) {
+    for (int kind = 0; kind < 3; kind++) {
+        struct pair pair = new_pair(0, 1 << 14);
+        if (kind == 1)
+            SSL_CTX_set_cert_store(pair.client_ctx, NULL);
+        else if (kind == 2)
+            SSL_CTX_set1_cert_store(pair.client_ctx, NULL);
+        CHECK(shake(&pair) == (kind == 0));
+        ERR_clear_error();
+        drop_pair(&pair);
+    }
+}
+
 void test_sessions(void) {
+    encoded_without_ids();
+    copied_both_ways();
+    no_store();
     marked_session(TLS1_2_VERSION);
     marked_session(TLS1_3_VERSION);
     use_while_changing();
