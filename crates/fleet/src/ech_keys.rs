@@ -25,10 +25,9 @@ use tracing::{info, warn};
 use zeroize::Zeroizing;
 
 use crate::error::FleetError;
-use crate::sealed_set::{ATTEMPTS, PROPAGATION, SealedSet, StoredSet, seal};
+use crate::sealed_set::{ATTEMPTS, Compared, PROPAGATION, SealedSet, StoredSet};
+use crate::secrets::SharedSecrets;
 use crate::secrets::files::read_private;
-use crate::secrets::secret::FleetKey;
-use crate::secrets::{SecretKeys, SecretRole, SharedSecrets};
 use crate::store::Store;
 
 /// A set of keys for Encrypted ClientHello, for
@@ -136,8 +135,9 @@ impl StoreEchKeys {
         url: &str,
         cache: Option<&Path>,
     ) -> Self {
+        let name = format!("{prefix}ech-keys");
         let own = Self {
-            stored: StoredSet::new(store, format!("{prefix}ech-keys"), secrets),
+            stored: StoredSet::new(store, name, secrets, |keys| &keys.ech_keys),
             url: Zeroizing::new(url.to_owned()),
             keys: Arc::new(Keys::empty()),
             cache: cache.map(Path::to_owned),
@@ -170,33 +170,29 @@ impl StoreEchKeys {
 
     /// Makes one read and at most one write. Returns whether the node and the store are in sync.
     async fn sync_once(&self) -> Result<bool, FleetError> {
-        let secrets = self.stored.secrets.get();
         let known = self.known();
-        let Some(sealed) = self.stored.read().await? else {
-            let Some(known) = known else {
+        let found = match self.stored.compare(known.as_deref()).await? {
+            Compared::Missing => {
+                // The known set is not of this fleet, because the secret was replaced. Its keys
+                // stay in use, as keys from before a reload do, and are not written to the store.
+                self.in_use().set = None;
                 let was_known = self.is_known.swap(true, Ordering::AcqRel);
-                if self.has_keys() && !was_known {
+                if self.has_keys() && (known.is_some() || !was_known) {
                     warn!("store has no ECH keys; the keys before the reload stay in use");
                 }
                 return Ok(true);
-            };
-            self.stored.replace(&[], &known.resealed(&secrets, key_of)?).await?;
-            return Ok(false);
+            }
+            Compared::Restored => return Ok(false),
+            Compared::Replaced => {
+                warn!("store has older ECH keys; replacing them with the current ones");
+                self.stored.store.counters.ech_keys_refused.add();
+                return Ok(false);
+            }
+            Compared::Found(found) => found,
         };
-        let found = SealedSet::open(&secrets, key_of, &sealed)?;
-        // A set that no secret of this node opens is not one of the fleet that sealed `found`: the
-        // secret was replaced without a rotation. Numbers are comparable in one fleet only.
-        let is_ours = |own: &SealedSet| SealedSet::open(&secrets, key_of, &own.sealed).is_ok();
-        if let Some(own) = known.filter(|own| own.supersedes(&found) && is_ours(own)) {
-            warn!("store has older ECH keys; replacing them with the current ones");
-            self.stored.store.counters.ech_keys_refused.add();
-            self.stored.replace(&sealed, &own.resealed(&secrets, key_of)?).await?;
-            return Ok(false);
-        }
         let own = self.take(found)?;
-        if own.role == SecretRole::Previous {
+        if self.stored.renew(&own).await? {
             info!("encrypting ECH keys with the new fleet secret");
-            self.stored.replace(&sealed, &own.resealed(&secrets, key_of)?).await?;
             return Ok(false);
         }
         Ok(true)
@@ -259,11 +255,7 @@ impl StoreEchKeys {
             if known.as_ref().is_some_and(|known| known.content == set.0) {
                 return Ok(());
             }
-            let secrets = self.stored.secrets.get();
-            let number = known.as_ref().map_or(1, |known| known.number.saturating_add(1));
-            let new = seal(key_of(secrets.current()), number, &set.0)?;
-            let old = known.as_ref().map_or(&[][..], |known| &known.sealed);
-            self.stored.replace(old, &new).await?;
+            self.stored.write(known.as_deref(), &set.0).await?;
         }
         Err(FleetError::Superseded)
     }
@@ -283,12 +275,10 @@ impl StoreEchKeys {
     /// another fleet, its keys are used only until those of this fleet are known.
     pub(crate) fn follow(&self, other: &Self) {
         let is_same_place = self.stored.name == other.stored.name && self.url == other.url;
-        let theirs = other.known().filter(|theirs| {
-            let secrets = self.stored.secrets.get();
-            is_same_place && SealedSet::open(&secrets, key_of, &theirs.sealed).is_ok()
-        });
+        let theirs =
+            other.known().filter(|theirs| is_same_place && self.stored.is_of_fleet(theirs));
         let Some(theirs) = theirs else { return self.keep(&other.keys) };
-        if self.known().is_some_and(|own| !theirs.supersedes(&own)) {
+        if self.known().is_some_and(|own| !self.stored.supersedes(&theirs, &own)) {
             return;
         }
         // The set was usable for the other node.
@@ -336,7 +326,7 @@ impl StoreEchKeys {
         let read = match read_private(cache) {
             Err(FleetError::File(_, error)) if error.kind() == io::ErrorKind::NotFound => return,
             read => read.and_then(|sealed| {
-                let set = SealedSet::open(&self.stored.secrets.get(), key_of, &sealed)?;
+                let set = self.stored.open(&sealed)?;
                 self.use_keys(&set)?;
                 Ok(set)
             }),
@@ -385,10 +375,6 @@ fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(new, path)
-}
-
-fn key_of(secrets: &SecretKeys) -> &FleetKey {
-    &secrets.ech_keys
 }
 
 /// The version of the content.

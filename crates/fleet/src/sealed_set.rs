@@ -12,6 +12,12 @@
 //!   replaced. If two sets have the same number, as after a restore of the store, all nodes use the
 //!   one with the larger digest.
 //! - A set that disappeared is written again by any node that has it.
+//! - A set that a node knows, and whose value none of its present secrets opens, is not one of the
+//!   fleet: the operator has replaced the secret without a rotation, to discard what was sealed
+//!   with it. The node uses the set until it reads another one, never writes it, and does not
+//!   compare its number.
+//!
+//! Nodes write sets only by the functions of [`StoredSet`], so that these rules hold for each kind.
 
 use std::sync::Arc;
 
@@ -31,8 +37,8 @@ pub(crate) struct SealedSet {
     pub(crate) content: Zeroizing<Vec<u8>>,
     /// The value in the store.
     pub(crate) sealed: Vec<u8>,
-    /// The role of the secret with which the value is sealed.
-    pub(crate) role: SecretRole,
+    /// The role of the secret with which the value was sealed when it was read.
+    role: SecretRole,
 }
 
 /// Selects the key of a fleet secret that seals the sets of one kind.
@@ -43,33 +49,25 @@ impl SealedSet {
     ///
     /// # Errors
     /// [`FleetError::UnreadableKeys`] if no secret of this node opens it.
-    pub(crate) fn open(
-        secrets: &FleetSecrets,
-        key_of: KeyOf,
-        sealed: &[u8],
-    ) -> Result<Self, FleetError> {
+    fn open(secrets: &FleetSecrets, key_of: KeyOf, sealed: &[u8]) -> Result<Self, FleetError> {
         let found = secrets.find(|keys| open(key_of(keys), sealed));
         let (role, (number, content)) = found.ok_or(FleetError::UnreadableKeys)?;
         Ok(Self { number, content, sealed: sealed.to_vec(), role })
     }
 
-    /// Whether this set replaces `other`.
-    pub(crate) fn supersedes(&self, other: &Self) -> bool {
-        let rank = |set: &Self| {
-            (set.number, Hash::digest(HashAlgorithm::Sha256, &[&set.content]).to_vec())
-        };
-        rank(self) > rank(other)
+    /// The order of the sets of one fleet.
+    fn rank(&self) -> (u64, Vec<u8>) {
+        (self.number, Hash::digest(HashAlgorithm::Sha256, &[&self.content]).to_vec())
     }
 
     /// The value for the store, sealed under the current secret.
-    pub(crate) fn resealed(
-        &self,
-        secrets: &FleetSecrets,
-        key_of: KeyOf,
-    ) -> Result<Vec<u8>, FleetError> {
-        match Self::open(secrets, key_of, &self.sealed) {
-            Ok(Self { role: SecretRole::Current, sealed, .. }) => Ok(sealed),
-            _ => seal(key_of(secrets.current()), self.number, &self.content),
+    ///
+    /// # Errors
+    /// [`FleetError::UnreadableKeys`] if no secret of this node opens the present value.
+    fn resealed(&self, secrets: &FleetSecrets, key_of: KeyOf) -> Result<Vec<u8>, FleetError> {
+        match Self::open(secrets, key_of, &self.sealed)? {
+            Self { role: SecretRole::Current, sealed, .. } => Ok(sealed),
+            Self { number, content, .. } => seal(key_of(secrets.current()), number, &content),
         }
     }
 }
@@ -78,19 +76,110 @@ impl SealedSet {
 pub(crate) struct StoredSet {
     pub(crate) store: Arc<Store>,
     pub(crate) name: String,
-    pub(crate) secrets: Arc<SharedSecrets>,
+    secrets: Arc<SharedSecrets>,
+    key_of: KeyOf,
+}
+
+/// The outcome of a comparison of the store with the set that a node knows.
+pub(crate) enum Compared {
+    /// The store has no set, and the node knows none of this fleet.
+    Missing,
+    /// The store had no set. The node has written its own; read again.
+    Restored,
+    /// The store had an older set. The node has written its own; read again.
+    Replaced,
+    /// The set in the store, to be used from now on.
+    Found(SealedSet),
 }
 
 impl StoredSet {
-    pub(crate) fn new(store: Arc<Store>, name: String, secrets: Arc<SharedSecrets>) -> Self {
-        Self { store, name, secrets }
+    pub(crate) fn new(
+        store: Arc<Store>,
+        name: String,
+        secrets: Arc<SharedSecrets>,
+        key_of: KeyOf,
+    ) -> Self {
+        Self { store, name, secrets, key_of }
+    }
+
+    /// Opens a sealed set that was saved elsewhere.
+    ///
+    /// # Errors
+    /// [`FleetError::UnreadableKeys`] if no secret of this node opens it.
+    pub(crate) fn open(&self, sealed: &[u8]) -> Result<SealedSet, FleetError> {
+        SealedSet::open(&self.secrets.get(), self.key_of, sealed)
+    }
+
+    /// Whether a present secret of this node opens the value of this set.
+    pub(crate) fn is_of_fleet(&self, set: &SealedSet) -> bool {
+        self.open(&set.sealed).is_ok()
+    }
+
+    /// Whether this set replaces `other`, a set of the fleet.
+    pub(crate) fn supersedes(&self, set: &SealedSet, other: &SealedSet) -> bool {
+        self.is_of_fleet(set) && set.rank() > other.rank()
+    }
+
+    /// Reads the store, and writes the set that this node knows if it is missing or older there.
+    ///
+    /// # Errors
+    /// If the store is unavailable. [`FleetError::UnreadableKeys`] if no secret of this node opens
+    /// its value.
+    pub(crate) async fn compare(&self, known: Option<&SealedSet>) -> Result<Compared, FleetError> {
+        let secrets = self.secrets.get();
+        let value = self.read().await?;
+        let found = value.map(|sealed| SealedSet::open(&secrets, self.key_of, &sealed));
+        let found = found.transpose()?;
+        let own = known.filter(|own| SealedSet::open(&secrets, self.key_of, &own.sealed).is_ok());
+        let newer = own.filter(|own| found.as_ref().is_none_or(|found| own.rank() > found.rank()));
+        let Some(newer) = newer else {
+            return Ok(found.map_or(Compared::Missing, Compared::Found));
+        };
+        let old = found.as_ref().map_or(&[][..], |found| &found.sealed);
+        self.replace(old, &newer.resealed(&secrets, self.key_of)?).await?;
+        Ok(if found.is_some() { Compared::Replaced } else { Compared::Restored })
+    }
+
+    /// Seals a set of the store with the current secret if it is sealed with the previous one.
+    /// Returns whether it was.
+    ///
+    /// # Errors
+    /// If the store is unavailable. [`FleetError::UnreadableKeys`] if the secret was replaced
+    /// meanwhile.
+    pub(crate) async fn renew(&self, set: &SealedSet) -> Result<bool, FleetError> {
+        let is_old = set.role == SecretRole::Previous;
+        if is_old {
+            let renewed = set.resealed(&self.secrets.get(), self.key_of)?;
+            self.replace(&set.sealed, &renewed).await?;
+        }
+        Ok(is_old)
+    }
+
+    /// Writes a new set in place of `before`, the set in the store; `None` stands for no set. Keys
+    /// of `before` may be part of the content.
+    ///
+    /// # Errors
+    /// If the store is unavailable. [`FleetError::UnreadableKeys`] if the secret was replaced
+    /// meanwhile.
+    pub(crate) async fn write(
+        &self,
+        before: Option<&SealedSet>,
+        content: &[u8],
+    ) -> Result<(), FleetError> {
+        let secrets = self.secrets.get();
+        let (old, number) = match before {
+            Some(before) => {
+                let before = SealedSet::open(&secrets, self.key_of, &before.sealed)?;
+                (before.sealed, before.number.saturating_add(1))
+            }
+            // Nodes that know a set of this fleet replace the first one.
+            None => (Vec::new(), 1),
+        };
+        self.replace(&old, &seal((self.key_of)(secrets.current()), number, content)?).await
     }
 
     /// Reads the value, or as much of it as shows that it is too long.
-    ///
-    /// # Errors
-    /// If the store is unavailable. [`FleetError::UnreadableKeys`] if the value is too long.
-    pub(crate) async fn read(&self) -> Result<Option<Vec<u8>>, FleetError> {
+    async fn read(&self) -> Result<Option<Vec<u8>>, FleetError> {
         let mut command = cmd("GETRANGE");
         command.arg(&self.name).arg(0).arg(LONGEST);
         let value: Vec<u8> = self.store.run_command(Caller::Background, command).await?;
@@ -103,7 +192,7 @@ impl StoredSet {
     }
 
     /// Writes `new` if the store has `old`; an empty `old` stands for no value.
-    pub(crate) async fn replace(&self, old: &[u8], new: &[u8]) -> Result<(), FleetError> {
+    async fn replace(&self, old: &[u8], new: &[u8]) -> Result<(), FleetError> {
         let mut command = cmd("EVAL");
         command.arg(COMPARE_AND_SET).arg(1).arg(&self.name).arg(old).arg(new);
         self.store.run_command::<i64>(Caller::Background, command).await.map(drop)

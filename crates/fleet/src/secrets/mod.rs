@@ -28,6 +28,10 @@ use crate::settings::StoreSettings;
 ///
 /// No session is lost. Without the first step, nodes that do not have the new secret yet cannot
 /// resume the sessions that other nodes have encrypted with it.
+///
+/// If the secret or the keys may have been stolen, set the new secret without the old one on every
+/// node, and then delete the keys from the store, which no node can decrypt any more. Nodes do not
+/// write keys again that were encrypted with a secret which they no longer have.
 #[derive(Clone)]
 pub struct FleetSecrets(Arc<SecretSet>);
 

@@ -367,6 +367,29 @@ async fn a_set_under_a_replaced_secret_is_not_newer_than_that_of_the_store() {
     assert_eq!((a.ech_keys.number(), a.ech_keys.keys.retry_configs()), (Some(1), config));
 }
 
+/// The store has lost the keys, or the operator has deleted them because they were stolen.
+#[tokio::test]
+async fn keys_under_a_replaced_secret_are_not_written_to_a_store_without_keys() {
+    let fake = FakeStore::start();
+    let (a, b, config) = Box::pin(pair(&fake)).await;
+    fake.set_data(Default::default());
+    for node in [&a, &b] {
+        node.secrets.set(FleetSecrets::new(&secret(8), None, None));
+        node.ech_keys.refresh().await.unwrap();
+        assert!(fake.data().is_empty());
+        // They stay in use until others are published, as keys from before a reload do.
+        assert_eq!(node.ech_keys.keys.retry_configs(), config);
+        assert_eq!(node.ech_keys.number(), None);
+    }
+    let (set, published) = keys(1);
+    a.ech_keys.write(&set).await.unwrap();
+    for node in [&a, &b] {
+        node.ech_keys.refresh().await.unwrap();
+        assert_eq!(node.ech_keys.keys.retry_configs(), published);
+        assert_eq!(node.ech_keys.number(), Some(1));
+    }
+}
+
 #[tokio::test]
 async fn a_value_that_is_too_long_is_rejected_and_left_unchanged() {
     let fake = FakeStore::start();

@@ -9,6 +9,7 @@ use super::fake_store::FakeStore;
 use super::nodes::{Folder, Node, PERIOD, at, set_mode};
 use crate::error::FleetError;
 use crate::fleet::Fleet;
+use crate::secrets::FleetSecrets;
 use crate::secrets::secret::FleetSecret;
 use crate::settings::{Settings, TicketKeys};
 
@@ -199,6 +200,99 @@ async fn a_damaged_or_foreign_set_is_rejected_and_left_unchanged() {
         assert!(matches!(other.keys.refresh(at(FIRST)).await, Err(FleetError::UnreadableKeys)));
         assert!(!other.tickets.has_keys());
     }
+}
+
+/// The second secret, without the first one.
+fn replaced() -> (FleetSecret, FleetSecrets) {
+    let secret = || FleetSecret::new(&[8; 32], "test");
+    (secret(), FleetSecrets::new(&secret(), None, None))
+}
+
+/// The procedure by which an operator discards stolen ticket keys: each node gets a new secret, and
+/// the set is deleted.
+#[tokio::test]
+async fn keys_under_a_replaced_secret_are_not_written_to_a_store_without_keys() {
+    let fake = FakeStore::start();
+    let (a, b) = pair(&fake).await;
+    let now = FIRST + PERIOD;
+    a.keys.refresh(at(now)).await.unwrap();
+    let stolen = fake.value("ticket-keys");
+    assert_eq!(number(&fake), 2);
+    let ticket = a.tickets.seal(b"session", at(now)).unwrap();
+    for node in [&a, &b] {
+        node.secrets.set(replaced().1);
+        let refused = node.keys.refresh(at(now)).await.unwrap_err();
+        assert!(matches!(refused, FleetError::UnreadableKeys));
+        assert_eq!(fake.value("ticket-keys"), stolen, "the operator deletes it");
+    }
+    fake.set_data(Default::default());
+    for node in [&a, &b] {
+        node.keys.refresh(at(now)).await.unwrap();
+        assert_eq!(node.tickets.open(&ticket, at(now)), None, "under the stolen key");
+    }
+    assert_eq!(number(&fake), 1, "a first set");
+    let now = now + 3;
+    assert!(opens_at(&a, &b, now) && opens_at(&b, &a, now));
+    let (secret, _) = replaced();
+    let restarted = Node::with_secret(&fake.url(), &secret).await;
+    restarted.keys.refresh(at(now)).await.unwrap();
+    assert!(opens_at(&a, &restarted, now));
+    assert_eq!((a.counts().ticket_keys_refused, b.counts().ticket_keys_refused), (0, 0));
+}
+
+/// A secret that is replaced without a rotation makes another fleet at the same place.
+#[tokio::test]
+async fn a_set_under_a_replaced_secret_is_not_newer_than_that_of_the_store() {
+    let fake = FakeStore::start();
+    let (a, b) = pair(&fake).await;
+    let now = FIRST + PERIOD;
+    a.keys.refresh(at(now)).await.unwrap();
+    b.keys.refresh(at(now)).await.unwrap();
+    let ticket = a.tickets.seal(b"session", at(now)).unwrap();
+    fake.set_data(Default::default());
+    let (secret, secrets) = replaced();
+    let other = Node::with_secret(&fake.url(), &secret).await;
+    other.keys.refresh(at(now)).await.unwrap();
+    let clean = fake.value("ticket-keys");
+    for node in [&a, &b] {
+        node.secrets.set(secrets.clone());
+        node.keys.refresh(at(now)).await.unwrap();
+        assert_eq!(fake.value("ticket-keys"), clean);
+        assert_eq!(node.tickets.open(&ticket, at(now)), None);
+        assert_eq!(node.counts().ticket_keys_refused, 0);
+    }
+    assert_eq!(number(&fake), 1);
+    assert!(opens_at(&other, &a, now + 3) && opens_at(&a, &b, now + 3));
+    // A set of this fleet still is newer than an old one.
+    let first = fake.data();
+    a.keys.refresh(at(now + 3 + PERIOD)).await.unwrap();
+    fake.set_data(first);
+    a.keys.refresh(at(now + 3 + PERIOD)).await.unwrap();
+    assert_eq!((number(&fake), a.counts().ticket_keys_refused), (2, 1));
+}
+
+/// A node that was cut off while the secret was rotated does not replace the set of the others,
+/// although it lacks the previous secret.
+#[tokio::test]
+async fn the_first_set_of_a_node_gives_way_to_that_of_nodes_which_rotated_the_secret() {
+    let fake = FakeStore::start();
+    let (a, b) = pair(&fake).await;
+    let (old, (new, secrets)) = (FleetSecret::new(&[7; 32], "test"), replaced());
+    b.secrets.set(FleetSecrets::new(&new, Some(&old), None));
+    b.keys.refresh(at(FIRST)).await.unwrap();
+    let ticket = b.tickets.seal(b"session", at(FIRST)).unwrap();
+    let now = FIRST + PERIOD;
+    b.keys.refresh(at(now)).await.unwrap();
+    assert_eq!(number(&fake), 2);
+    a.secrets.set(secrets);
+    fake.set_data(Default::default());
+    a.keys.refresh(at(now)).await.unwrap();
+    assert_eq!(number(&fake), 1);
+    for node in [&b, &a] {
+        node.keys.refresh(at(now)).await.unwrap();
+    }
+    assert_eq!(number(&fake), 2);
+    assert!(a.tickets.open(&ticket, at(now)).is_some() && opens_at(&a, &b, now));
 }
 
 #[tokio::test]

@@ -18,9 +18,8 @@ use tracing::{info, warn};
 
 use super::FleetTicketSealer;
 use crate::error::FleetError;
-use crate::sealed_set::{ATTEMPTS, PROPAGATION, SealedSet, StoredSet, seal};
-use crate::secrets::secret::FleetKey;
-use crate::secrets::{FleetSecrets, SecretKeys, SecretRole, SharedSecrets};
+use crate::sealed_set::{ATTEMPTS, Compared, PROPAGATION, SealedSet, StoredSet};
+use crate::secrets::SharedSecrets;
 use crate::store::client::cmd;
 use crate::store::{Caller, Store};
 
@@ -48,7 +47,8 @@ impl StoreTicketKeys {
         tickets: Arc<FleetTicketSealer>,
         period: Duration,
     ) -> Self {
-        let stored = StoredSet::new(store, format!("{prefix}ticket-keys"), secrets);
+        let name = format!("{prefix}ticket-keys");
+        let stored = StoredSet::new(store, name, secrets, |keys| &keys.ticket_keys);
         Self { stored, tickets, period: period.as_secs(), known: Mutex::new(None) }
     }
 
@@ -69,38 +69,32 @@ impl StoreTicketKeys {
 
     /// Makes one read and at most one write. Returns whether the node and the store are in sync.
     async fn sync_once(&self, known: &mut Option<KnownSet>, now: u64) -> Result<bool, FleetError> {
-        let secrets = self.stored.secrets.get();
-        let Some(sealed) = self.stored.read().await? else {
-            let first = match &known {
-                Some(known) => known.set.resealed(&secrets, key_of)?,
-                None => {
-                    self.check_clock().await?;
-                    seal(key_of(secrets.current()), 1, &self.first(now)?.to_bytes())?
-                }
-            };
-            self.stored.replace(&[], &first).await?;
-            return Ok(false);
+        let compared = self.stored.compare(known.as_ref().map(|known| &known.set)).await?;
+        let found = match compared {
+            Compared::Missing => {
+                self.check_clock().await?;
+                self.stored.write(None, &self.first(now)?.to_bytes()).await?;
+                return Ok(false);
+            }
+            Compared::Restored => return Ok(false),
+            Compared::Replaced => {
+                warn!("store has older ticket keys; replacing them with the current ones");
+                self.stored.store.counters.ticket_keys_refused.add();
+                return Ok(false);
+            }
+            Compared::Found(set) => KnownSet::new(set)?,
         };
-        let found = open(&secrets, &sealed)?;
-        if let Some(own) = known.as_ref().filter(|own| own.set.supersedes(&found.set)) {
-            warn!("store has older ticket keys; replacing them with the current ones");
-            self.stored.store.counters.ticket_keys_refused.add();
-            self.stored.replace(&sealed, &own.set.resealed(&secrets, key_of)?).await?;
-            return Ok(false);
-        }
         let own = self.take(known, found)?;
-        if own.set.role == SecretRole::Previous {
+        if self.stored.renew(&own.set).await? {
             info!("encrypting ticket keys with the new fleet secret");
-            self.stored.replace(&sealed, &own.set.resealed(&secrets, key_of)?).await?;
             return Ok(false);
         }
         if now < own.changes {
             return Ok(true);
         }
         self.check_clock().await?;
-        let (number, set) = self.next_set(own, now)?;
-        let next = seal(key_of(secrets.current()), number, &set.to_bytes())?;
-        self.stored.replace(&sealed, &next).await?;
+        let next = self.next_set(own, now)?;
+        self.stored.write(Some(&own.set), &next.to_bytes()).await?;
         Ok(false)
     }
 
@@ -141,30 +135,23 @@ impl StoreTicketKeys {
         TicketKeySet::new(current, Some(next), None).map_err(|_| FleetError::Random)
     }
 
-    /// Makes the set that follows this set. Returns its number and the set. The new key begins to
-    /// seal only when all nodes have read the new set, even if the time of the rotation is long
-    /// past.
-    fn next_set(&self, own: &KnownSet, now: u64) -> Result<(u64, TicketKeySet), FleetError> {
+    /// Makes the set that follows this set. The new key begins to seal only when all nodes have
+    /// read the new set, even if the time of the rotation is long past.
+    fn next_set(&self, own: &KnownSet, now: u64) -> Result<TicketKeySet, FleetError> {
         let begins = own.changes.saturating_add(self.period).max(now.saturating_add(PROPAGATION));
-        let set = own.keys()?.advance(generate(begins)?).map_err(|_| FleetError::Random)?;
-        Ok((own.set.number.saturating_add(1), set))
+        own.keys()?.advance(generate(begins)?).map_err(|_| FleetError::Random)
     }
 }
 
 impl KnownSet {
+    fn new(set: SealedSet) -> Result<Self, FleetError> {
+        let changes = changes_at(&set.content).ok_or(FleetError::UnreadableKeys)?;
+        Ok(Self { set, changes })
+    }
+
     fn keys(&self) -> Result<TicketKeySet, FleetError> {
         TicketKeySet::from_bytes(&self.set.content).map_err(|_| FleetError::UnreadableKeys)
     }
-}
-
-fn key_of(secrets: &SecretKeys) -> &FleetKey {
-    &secrets.ticket_keys
-}
-
-fn open(secrets: &FleetSecrets, sealed: &[u8]) -> Result<KnownSet, FleetError> {
-    let set = SealedSet::open(secrets, key_of, sealed)?;
-    let changes = changes_at(&set.content).ok_or(FleetError::UnreadableKeys)?;
-    Ok(KnownSet { set, changes })
 }
 
 /// The time at which the next key of a set begins to seal. Sets in the store always have a next
