@@ -17,6 +17,7 @@ use crate::error::FleetError;
 use crate::node::{BlindTime, Node};
 use crate::secrets::FleetSecrets;
 use crate::settings::Settings;
+use crate::store::client::StoreTls;
 use crate::ticket_keys::FleetTicketSealer;
 
 /// A node of a fleet. [`apply`](Self::apply) adds it to configurations, and
@@ -281,6 +282,17 @@ impl Fleet {
     pub fn use_secrets(&self, secrets: FleetSecrets) {
         if let Some(cell) = &self.0.secrets {
             cell.set(secrets);
+        }
+    }
+
+    /// Replaces the TLS configuration of the connections to the store. If the contents of its files
+    /// differ from those in use, the node connects again with the new ones and then closes the
+    /// previous connections, also if the new attempt fails. Early data is refused for the
+    /// [blind time](Self::blind_time) after that, as with each new connection. Has no effect
+    /// without a store.
+    pub fn use_store_tls(&self, tls: StoreTls) {
+        if let Some(address) = &self.0.address {
+            address.use_tls(tls);
         }
     }
 

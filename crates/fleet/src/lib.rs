@@ -83,6 +83,7 @@
 //! | publish keys for Encrypted ClientHello | [`EchKeySet`], [`Fleet::publish_ech_keys`] |
 //! | write a file of ticket keys | [`TicketKeys::File`] |
 //! | rotate the fleet secret | [`FleetSecrets`], [`Fleet::use_secrets`] |
+//! | replace certificates of connections to the store | [`StoreTls`], [`Fleet::use_store_tls`] |
 //! | understand a failure | [`FleetError`] |
 //!
 //! # Modules
@@ -141,6 +142,7 @@ pub use fleet::{Fleet, State};
 pub use secrets::FleetSecrets;
 pub use secrets::files::is_exposed;
 pub use settings::{Settings, StoreSettings, TicketKeys};
+pub use store::client::StoreTls;
 
 /// Test seam. Parses a file of ticket keys, for fuzzing.
 #[cfg(all(feature = "testing", debug_assertions))]

@@ -43,6 +43,8 @@ pub(crate) struct Node {
     pub(crate) removal_queue: Option<RemovalQueue>,
     pub(crate) guard: Option<Arc<StoreReplayGuard>>,
     pub(crate) secrets: Option<Arc<SharedSecrets>>,
+    /// The address of the store.
+    pub(crate) address: Option<Arc<StoreAddress>>,
     pub(crate) early_data: u32,
     pub(crate) freshness_window: Duration,
     pub(crate) blind: BlindTime,
@@ -83,6 +85,7 @@ impl Node {
             removal_queue: None,
             guard: None,
             secrets: None,
+            address: None,
             early_data: settings.early_data,
             freshness_window: settings.freshness_window,
             blind,
@@ -120,7 +123,7 @@ impl Node {
     ) -> Result<StoreTask, FleetError> {
         let secrets = SharedSecrets::new(FleetSecrets::read(store_settings, &settings.name)?);
         let shared_secrets = || Arc::clone(&secrets);
-        let address = StoreAddress::of(store_settings)?;
+        let address = Arc::new(StoreAddress::of(store_settings)?);
         let store = Arc::new(Store::new(
             store_settings.time_limit,
             store_settings.connect_time_limit,
@@ -170,6 +173,7 @@ impl Node {
             needs_secret_check.then(|| SecretCheck::new(shared_store(), &prefix, shared_secrets()));
         self.store = Some(shared_store());
         self.secrets = Some(secrets);
+        self.address = Some(Arc::clone(&address));
         Ok(StoreTask {
             store: shared_store(),
             address,

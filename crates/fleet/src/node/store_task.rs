@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
 use tercel_crypto::fill_random;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tracing::{debug, error, info, warn};
 
@@ -18,7 +18,7 @@ use crate::early_data::StoreReplayGuard;
 use crate::ech_keys::StoreEchKeys;
 use crate::error::FleetError;
 use crate::sessions::secret_check::SecretCheck;
-use crate::store::client::{MultiplexedConnection, StoreAddress, cmd};
+use crate::store::client::{MultiplexedConnection, StoreAddress, StoreTls, cmd};
 use crate::store::{Caller, Connections, Store, probe};
 use crate::ticket_keys::file::TicketKeyFile;
 use crate::ticket_keys::shared::StoreTicketKeys;
@@ -34,10 +34,19 @@ pub(crate) async fn watch_file(file: &TicketKeyFile) {
     }
 }
 
+/// Why connections are no longer maintained.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// They were lost.
+    Lost,
+    /// They were made with other TLS files than those to be used now.
+    TlsChanged,
+}
+
 /// The task that keeps a node connected to its store.
 pub(crate) struct StoreTask {
     pub(crate) store: Arc<Store>,
-    pub(crate) address: StoreAddress,
+    pub(crate) address: Arc<StoreAddress>,
     pub(crate) connections: usize,
     pub(crate) connect_time_limit: Duration,
     pub(crate) guard: Option<Arc<StoreReplayGuard>>,
@@ -54,15 +63,23 @@ impl StoreTask {
         let mut pause = MIN_BACKOFF;
         let mut logged = None;
         let mut stale_keys_logged = false;
+        let mut tls = self.address.tls_changes();
         loop {
             let lost = Arc::new(Notify::new());
+            // A change from here on replaces the connections.
+            drop(tls.borrow_and_update());
             match self.connect(&lost).await {
                 Ok(connections) => {
                     info!("connected to store");
                     let connected_at = Instant::now();
                     let connections = Arc::new(Connections::new(connections, lost));
                     self.store.counters.connected.add();
-                    self.maintain(&connections).await;
+                    if self.maintain(&connections, &mut tls).await == Ended::TlsChanged {
+                        info!("TLS files of the store changed; connecting again");
+                        // Requests use these connections until the attempt has ended.
+                        (logged, stale_keys_logged) = (None, false);
+                        continue;
+                    }
                     self.store.set_connections(None);
                     logged = connections.unusable().map(str::to_owned);
                     match &logged {
@@ -76,6 +93,7 @@ impl StoreTask {
                     }
                 }
                 Err(reason) => {
+                    self.store.set_connections(None);
                     if logged.as_ref() != Some(&reason) {
                         warn!(reason, "cannot connect to store");
                         if !stale_keys_logged {
@@ -107,9 +125,13 @@ impl StoreTask {
     }
 
     /// Makes these connections available to handshakes, and checks the store at an interval until
-    /// the connections are lost. Connections are lost if they break, if the store reports itself
-    /// unusable, or if no reply arrives within the time limit for connecting.
-    async fn maintain(&self, connections: &Arc<Connections>) {
+    /// the connections are lost or the TLS files change. Connections are lost if they break, if the
+    /// store reports itself unusable, or if no reply arrives within the time limit for connecting.
+    async fn maintain(
+        &self,
+        connections: &Arc<Connections>,
+        tls: &mut watch::Receiver<StoreTls>,
+    ) -> Ended {
         self.store.set_connections(Some(Arc::clone(connections)));
         let mut refusal_log = RefusalLog::default();
         let mut rejection_logged = None;
@@ -122,12 +144,13 @@ impl StoreTask {
                 () = connections.lost.notified() => {
                     self.store.set_connections(None);
                     if !self.store.recovers(connections).await {
-                        return;
+                        return Ended::Lost;
                     }
                     debug!("store timed out and recovered");
                     self.store.set_connections(Some(Arc::clone(connections)));
                     continue;
                 }
+                Ok(()) = tls.changed() => return Ended::TlsChanged,
                 _ = ticks.tick() => {}
             }
             if let Some(guard) = &self.guard {

@@ -64,7 +64,9 @@ impl Default for Settings {
 
 impl Settings {
     /// Whether `other` differs from these settings in its secret files only. If so, a running fleet
-    /// can change to `other` with [`Fleet::use_secrets`](crate::Fleet::use_secrets).
+    /// can change to `other` with [`Fleet::use_secrets`](crate::Fleet::use_secrets). The contents
+    /// of the files for TLS may differ even if all settings are equal: see
+    /// [`Fleet::use_store_tls`](crate::Fleet::use_store_tls).
     #[must_use]
     pub fn is_same_but_for_secrets(&self, other: &Self) -> bool {
         let mut same = self.clone();

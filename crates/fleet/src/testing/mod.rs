@@ -13,6 +13,7 @@ mod over_tls;
 mod real_store;
 mod secrets;
 mod sessions;
+mod store_tls;
 mod ticket_keys;
 mod unreachable_store;
 mod unusable_store;

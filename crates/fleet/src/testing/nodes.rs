@@ -118,7 +118,7 @@ impl Node {
     pub(super) fn store_task(&self, url: &str) -> StoreTask {
         StoreTask {
             store: Arc::clone(&self.store),
-            address: StoreAddress::of(&StoreSettings::new(url, "")).unwrap(),
+            address: Arc::new(StoreAddress::of(&StoreSettings::new(url, "")).unwrap()),
             connections: 2,
             connect_time_limit: LIMIT,
             guard: None,

@@ -159,6 +159,9 @@ impl ActiveConfig {
         if let (Some(fleet), Some(secrets)) = (&self.resumption.fleet, &self.resumption.secrets) {
             fleet.use_secrets(secrets.clone());
         }
+        if let (Some(fleet), Some(tls)) = (&self.resumption.fleet, &self.resumption.store_tls) {
+            fleet.use_store_tls(tls.clone());
+        }
         let shown = self.shown.clone();
         let accepts = move |name: &str| shows_certificate(&shown, name);
         if let Some(ech) = &self.ech {

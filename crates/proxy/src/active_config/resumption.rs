@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tercel::pki_types::UnixTime;
 use tercel::session::{RotatingTickets, ServerMemoryStore};
-use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, TicketKeys};
+use tercel_fleet::{Fleet, FleetError, FleetSecrets, Settings, StoreTls, TicketKeys};
 
 use super::replay_guard::{self, LocalReplayGuard};
 use crate::config::{Config, ConfigError, Resumption, Tickets};
@@ -21,6 +21,9 @@ pub(super) struct ResumptionState {
     pub(super) fleet: Option<Fleet>,
     /// The fleet secrets to be used from the activation of this configuration.
     pub(super) secrets: Option<FleetSecrets>,
+    /// The TLS configuration of connections to the store, to be used from the activation of this
+    /// configuration.
+    pub(super) store_tls: Option<StoreTls>,
     pub(super) replay_guard: Arc<LocalReplayGuard>,
     /// Whether the replay guard is another one than that of the previous configuration.
     pub(super) guard_changed: bool,
@@ -69,15 +72,17 @@ impl ResumptionState {
             previous.settings.shared_guard != settings.shared_guard
                 || (!settings.shared_guard && !Arc::ptr_eq(&previous.replay_guard, &guard))
         });
-        let (mut fleet, mut secrets) = (None, None);
+        let (mut fleet, mut secrets, mut store_tls) = (None, None, None);
         if let Some(fleet_settings) = &settings.fleet {
             let error_for = |error| fleet_error(config, fleet_settings, &error);
             match previous.and_then(|previous| previous.fleet_of(fleet_settings)) {
-                // The secret files or their contents may have changed.
+                // The secret files, or the contents of files, may have changed.
                 Some(same) => {
-                    let store = fleet_settings.store.as_ref();
-                    let read = store.map(|store| FleetSecrets::read(store, &fleet_settings.name));
-                    secrets = read.transpose().map_err(error_for)?;
+                    if let Some(store) = &fleet_settings.store {
+                        let read = FleetSecrets::read(store, &fleet_settings.name);
+                        secrets = Some(read.map_err(error_for)?);
+                        store_tls = Some(StoreTls::read(store).map_err(error_for)?);
+                    }
                     fleet = Some(same);
                 }
                 None => {
@@ -97,6 +102,7 @@ impl ResumptionState {
             session_ids,
             fleet,
             secrets,
+            store_tls,
             replay_guard: guard,
             guard_changed,
         })

@@ -1,9 +1,16 @@
 //! Reloads of configuration and certificates while connections are open.
 
+use std::os::unix::fs::PermissionsExt;
+
+use rcgen::{CertificateParams, KeyPair};
+use tercel::ServerConfig;
+use tercel_tokio::Acceptor;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::support::{
-    Folder, LIMIT, client, config, connect, connect_with, echo, echoed, exchange, greeting_echo,
+    Folder, LIMIT, backend, client, config, connect, connect_with, echo, echoed, exchange,
+    greeting_echo, identity, quoted,
 };
 
 fn text(folder: &Folder, to: std::net::SocketAddr) -> String {
@@ -132,4 +139,52 @@ async fn certificates_change_without_closing_connections() {
     assert!(!changes.any() && changes.problems.len() == 1);
     assert!(connect(&proxy, "a.example", client()).await.is_ok());
     assert_eq!(exchange(&mut old, b"still").await.unwrap(), b"still");
+}
+
+/// A reload by which the node trusts another authority of the store. The paths of the files are the
+/// same.
+#[tokio::test]
+async fn files_for_tls_to_the_store_are_read_again() {
+    let folder = Folder::new(&["a.example"]);
+    let secret = folder.path("fleet.secret");
+    std::fs::write(&secret, [b'x'; 32]).unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();
+    let other = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let other = other.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+    let roots = folder.path("roots.pem");
+    std::fs::write(&roots, &other).unwrap();
+    let store = ServerConfig::builder().credential(identity("127.0.0.1")).build().unwrap();
+    let acceptor = Acceptor::new(store);
+    let (sender, mut trusted) = mpsc::unbounded_channel();
+    let store = backend(move |transport| {
+        let (acceptor, sender) = (acceptor.clone(), sender.clone());
+        async move {
+            let _ = sender.send(acceptor.accept(transport).await.is_ok());
+        }
+    });
+    let text = format!(
+        "{}[resumption.store]\nurl = \"rediss://{}\"\nsecret = {}\nroots = {}\n",
+        text(&folder, echo().await),
+        store.await,
+        quoted(&secret),
+        quoted(&roots)
+    );
+    let mut proxy = crate::support::start(&text);
+    let before = proxy.fleet().unwrap();
+    assert_eq!(trusted.recv().await, Some(false));
+    std::fs::copy(folder.path("ca.pem"), &roots).unwrap();
+    proxy.reload(config(&text)).unwrap();
+    assert!(proxy.fleet().unwrap().is_same(&before));
+    let connected = async { while trusted.recv().await == Some(false) {} };
+    timeout(LIMIT, connected).await.expect("the old authority is still the only one");
+    // Files that cannot be used are refused, and those before stay in use.
+    for content in [None, Some(&other[..100])] {
+        std::fs::remove_file(&roots).unwrap();
+        content.iter().for_each(|content| std::fs::write(&roots, content).unwrap());
+        let error = proxy.reload(config(&text)).unwrap_err();
+        assert_eq!(error.key, "resumption.store.roots", "{error}");
+        std::fs::write(&roots, "").unwrap();
+    }
+    while trusted.try_recv().is_ok() {}
+    assert_eq!(timeout(LIMIT, trusted.recv()).await.unwrap(), Some(true));
 }

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::error::FleetError;
 use crate::settings::StoreSettings;
@@ -16,13 +16,46 @@ pub(crate) struct StoreAddress(Infallible);
 
 impl StoreAddress {
     pub(crate) fn of(_: &StoreSettings) -> Result<Self, FleetError> {
-        let why = "a store cannot be used: this program was built without the feature `redis`";
-        Err(FleetError::Setting("store.url", why))
+        Err(refused())
+    }
+
+    pub(crate) fn use_tls(&self, _: StoreTls) {
+        match self.0 {}
+    }
+
+    pub(crate) fn tls_changes(&self) -> watch::Receiver<StoreTls> {
+        match self.0 {}
     }
 
     pub(crate) async fn connect(&self, _: &Arc<Notify>) -> Result<MultiplexedConnection, String> {
         match self.0 {}
     }
+}
+
+/// The TLS configuration of a node's connections to its store. In a build without the feature
+/// `redis`, it has no values.
+#[derive(Clone)]
+pub struct StoreTls(Infallible);
+
+impl StoreTls {
+    /// Refuses all settings.
+    ///
+    /// # Errors
+    /// [`FleetError::Setting`].
+    pub fn read(_: &StoreSettings) -> Result<Self, FleetError> {
+        Err(refused())
+    }
+}
+
+impl std::fmt::Debug for StoreTls {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {}
+    }
+}
+
+fn refused() -> FleetError {
+    let why = "a store cannot be used: this program was built without the feature `redis`";
+    FleetError::Setting("store.url", why)
 }
 
 /// A connection to a store, a type without values.
@@ -117,5 +150,6 @@ mod tests {
     fn a_store_is_refused() {
         let refused = StoreAddress::of(&StoreSettings::new("redis://127.0.0.1", "")).err().unwrap();
         assert!(refused.to_string().contains("without the feature `redis`"), "{refused}");
+        assert!(StoreTls::read(&StoreSettings::new("rediss://127.0.0.1", "")).is_err());
     }
 }

@@ -12,11 +12,12 @@ use tercel::certificates::CredentialError;
 use tercel::error::ConfigError;
 use tercel::fips::FipsReason;
 use tercel::pki::{Roots, RootsError, load_certs_pem, load_key_pem};
+use tercel::pki_types::CertificateDer;
 use tercel::{ClientConfig, Credential, ServerName};
 use tercel_tokio::Connector;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use super::bounded::BoundedReplies;
@@ -29,8 +30,35 @@ use crate::settings::url::split_tls;
 /// The address of a store, with TLS configuration and login.
 pub(crate) struct StoreAddress {
     endpoint: Endpoint,
-    tls: Option<(Connector, ServerName<'static>)>,
+    /// The name in the certificate of the store; `None` without TLS.
+    server_name: Option<ServerName<'static>>,
+    tls: watch::Sender<StoreTls>,
     login: RedisConnectionInfo,
+}
+
+/// The TLS configuration of a node's connections to its store, read from the files that its
+/// settings name: trusted certificate authorities, client certificate and private key. It is empty
+/// for an address without TLS. Cheap to clone.
+///
+/// ```no_run
+/// use tercel_fleet::{Fleet, FleetError, StoreSettings, StoreTls};
+///
+/// /// Reads the files again after they were replaced.
+/// fn reload(fleet: &Fleet, store: &StoreSettings) -> Result<(), FleetError> {
+///     fleet.use_store_tls(StoreTls::read(store)?);
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct StoreTls(Option<Arc<TlsFiles>>);
+
+/// A TLS configuration, and the contents of the files that it was made from.
+struct TlsFiles {
+    config: Arc<ClientConfig>,
+    /// The fingerprint of the roots.
+    roots: [u8; 32],
+    /// The client's certificates, which determine its private key.
+    chain: Vec<CertificateDer<'static>>,
 }
 
 enum Endpoint {
@@ -57,15 +85,35 @@ impl StoreAddress {
             ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
             _ => return Err(refused("unsupported kind of address")),
         };
-        let tls = match &endpoint {
-            Endpoint::Tcp(host, _) if with_tls => {
-                let name = ServerName::try_from(host.clone())
-                    .map_err(|_| refused("host is not a valid DNS name or IP address"))?;
-                Some((Connector::new(client_config(settings)?), name))
-            }
+        let server_name = match &endpoint {
+            Endpoint::Tcp(host, _) if with_tls => Some(
+                ServerName::try_from(host.clone())
+                    .map_err(|_| refused("host is not a valid DNS name or IP address"))?,
+            ),
             _ => None,
         };
-        Ok(Self { endpoint, tls, login: info.redis_settings().clone().set_skip_set_lib_name() })
+        Ok(Self {
+            endpoint,
+            server_name,
+            tls: watch::channel(StoreTls::read(settings)?).0,
+            login: info.redis_settings().clone().set_skip_set_lib_name(),
+        })
+    }
+
+    /// Uses these files for connections from now on.
+    pub(crate) fn use_tls(&self, tls: StoreTls) {
+        self.tls.send_if_modified(|current| {
+            let differs = current.contents() != tls.contents();
+            if differs {
+                *current = tls;
+            }
+            differs
+        });
+    }
+
+    /// Notified when other files are to be used.
+    pub(crate) fn tls_changes(&self) -> watch::Receiver<StoreTls> {
+        self.tls.subscribe()
     }
 
     /// Opens a connection, logs in, and waits for a reply. The task that drives the connection is
@@ -85,9 +133,13 @@ impl StoreAddress {
                 let socket = socket.map_err(|error| error.to_string())?;
                 // Requests are small, and handshakes wait for them.
                 socket.set_nodelay(true).map_err(|error| error.to_string())?;
-                match &self.tls {
+                match &self.server_name {
                     None => self.log_in(socket, lost).await,
-                    Some((connector, name)) => {
+                    Some(name) => {
+                        let files = self.tls.borrow().0.clone();
+                        // The store is never used without TLS then.
+                        let files = files.ok_or("no TLS files of the store")?;
+                        let connector = Connector::new(Arc::clone(&files.config));
                         let stream = Box::pin(connector.connect(name.clone(), socket)).await;
                         self.log_in(stream.map_err(|error| error.to_string())?, lost).await
                     }
@@ -125,56 +177,89 @@ impl StoreAddress {
     }
 }
 
-fn client_config(settings: &StoreSettings) -> Result<Arc<ClientConfig>, FleetError> {
-    let roots = match &settings.roots {
-        None => {
-            let found = Roots::native().map_err(FleetError::Roots)?;
-            if let Some(left_out) = found.left_out() {
-                warn!("store.roots: {left_out}");
-            }
-            found.roots
-        }
-        Some(path) => {
-            let mut roots = Roots::new();
-            roots.add_pem(&read(path)?).map_err(|error| {
-                let why = match error {
-                    RootsError::Pem(error) => error.as_str(),
-                    _ => "contains a certificate that cannot be used as a trust anchor",
-                };
-                FleetError::Content(path.clone(), why)
-            })?;
-            roots
-        }
-    };
-    let mut config = ClientConfig::builder().roots(roots).fips(settings.fips);
-    if let Some((chain, key)) = &settings.certificate {
-        let certificates = load_certs_pem(&read(chain)?)
-            .map_err(|error| FleetError::Content(chain.clone(), error.as_str()))?;
-        let private = load_key_pem(&read_private(key)?)
-            .map_err(|error| FleetError::Content(key.clone(), error.as_str()))?;
-        let credential = Credential::new(certificates, &private).map_err(|error| {
-            let (file, why) = match error {
-                CredentialError::KeyMismatch => (key, "private key does not match the certificate"),
-                CredentialError::LeafNotFirst(_) => {
-                    (chain, "the leaf is not the first certificate")
-                }
-                CredentialError::BadKey => {
-                    (key, "private key cannot be parsed or is not supported")
-                }
-                _ => (chain, "contains a certificate with which no handshake can be signed"),
-            };
-            FleetError::Content(file.clone(), why)
-        })?;
-        config = config.credential(credential);
+impl StoreTls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// If a file is missing or invalid, or the file of the private key is exposed to other users.
+    pub fn read(settings: &StoreSettings) -> Result<Self, FleetError> {
+        let (_, with_tls) = split_tls(&settings.url);
+        let files = with_tls.then(|| TlsFiles::read(settings)).transpose()?;
+        Ok(Self(files.map(Arc::new)))
     }
-    config.build().map_err(|error| match error {
-        ConfigError::NotFips(FipsReason::NotBuilt | FipsReason::ModuleOff) => {
-            FleetError::Setting("store.fips", "requires AWS-LC's FIPS module: feature `fips`")
+
+    /// What distinguishes the contents of the files.
+    fn contents(&self) -> Option<(&[u8; 32], &[CertificateDer<'static>])> {
+        self.0.as_ref().map(|files| (&files.roots, &*files.chain))
+    }
+}
+
+impl std::fmt::Debug for StoreTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreTls").finish_non_exhaustive()
+    }
+}
+
+impl TlsFiles {
+    fn read(settings: &StoreSettings) -> Result<Self, FleetError> {
+        let roots = read_roots(settings)?;
+        let fingerprint = roots.fingerprint();
+        let mut config = ClientConfig::builder().roots(roots).fips(settings.fips);
+        let mut chain = Vec::new();
+        if let Some((file, key)) = &settings.certificate {
+            chain = load_certs_pem(&read(file)?)
+                .map_err(|error| FleetError::Content(file.clone(), error.as_str()))?;
+            config = config.credential(credential(chain.clone(), file, key)?);
         }
-        ConfigError::NotFips(_) => {
-            FleetError::Setting("store.fips", "the certificate or its key is not approved")
+        let config = config.build().map_err(|error| match error {
+            ConfigError::NotFips(FipsReason::NotBuilt | FipsReason::ModuleOff) => {
+                FleetError::Setting("store.fips", "requires AWS-LC's FIPS module: feature `fips`")
+            }
+            ConfigError::NotFips(_) => {
+                FleetError::Setting("store.fips", "the certificate or its key is not approved")
+            }
+            _ => FleetError::Setting("store.url", "invalid TLS configuration"),
+        })?;
+        Ok(Self { config, roots: fingerprint, chain })
+    }
+}
+
+fn read_roots(settings: &StoreSettings) -> Result<Roots, FleetError> {
+    let Some(path) = &settings.roots else {
+        let found = Roots::native().map_err(FleetError::Roots)?;
+        if let Some(left_out) = found.left_out() {
+            warn!("store.roots: {left_out}");
         }
-        _ => FleetError::Setting("store.url", "invalid TLS configuration"),
+        return Ok(found.roots);
+    };
+    let mut roots = Roots::new();
+    roots.add_pem(&read(path)?).map_err(|error| {
+        let why = match error {
+            RootsError::Pem(error) => error.as_str(),
+            _ => "contains a certificate that cannot be used as a trust anchor",
+        };
+        FleetError::Content(path.clone(), why)
+    })?;
+    Ok(roots)
+}
+
+/// The client's credential, with the certificates of the file `chain` and the private key of the
+/// file `key`.
+fn credential(
+    certificates: Vec<CertificateDer<'static>>,
+    chain: &Path,
+    key: &Path,
+) -> Result<Credential, FleetError> {
+    let private = load_key_pem(&read_private(key)?)
+        .map_err(|error| FleetError::Content(key.to_owned(), error.as_str()))?;
+    Credential::new(certificates, &private).map_err(|error| {
+        let (file, why) = match error {
+            CredentialError::KeyMismatch => (key, "private key does not match the certificate"),
+            CredentialError::LeafNotFirst(_) => (chain, "the leaf is not the first certificate"),
+            CredentialError::BadKey => (key, "private key cannot be parsed or is not supported"),
+            _ => (chain, "contains a certificate with which no handshake can be signed"),
+        };
+        FleetError::Content(file.to_owned(), why)
     })
 }
 
@@ -209,7 +294,7 @@ mod tests {
                 matches!(address.endpoint, Endpoint::Tcp(h, p) if h == host && p == port),
                 "{url}"
             );
-            assert!(address.tls.is_none());
+            assert!(address.server_name.is_none() && address.tls.borrow().0.is_none());
         }
         let address = StoreAddress::of(&StoreSettings::new("redis://u:pa%3ass@a:1/3", "")).unwrap();
         assert_eq!(address.login.username(), Some("u"));
@@ -265,10 +350,10 @@ mod tests {
     #[test]
     fn tls_has_the_option_fips_of_the_settings() {
         let mut settings = StoreSettings::new("rediss://store.example", "");
-        assert!(!client_config(&settings).unwrap().fips().is_approved());
+        assert!(!TlsFiles::read(&settings).unwrap().config.fips().is_approved());
         settings.fips = true;
-        match client_config(&settings) {
-            Ok(config) => assert!(config.fips().is_approved()),
+        match TlsFiles::read(&settings) {
+            Ok(files) => assert!(files.config.fips().is_approved()),
             Err(error) if cfg!(feature = "fips") => panic!("{error}"),
             Err(error) => {
                 assert!(matches!(error, FleetError::Setting("store.fips", _)), "{error}");

@@ -13,12 +13,16 @@ pub(crate) mod connect;
 mod reply;
 
 #[cfg(not(feature = "redis"))]
+pub use absent::StoreTls;
+#[cfg(not(feature = "redis"))]
 pub(crate) use absent::{
     Cmd, FromRedisValue, MultiplexedConnection, Pipeline, RedisError, StoreAddress, cmd, code,
     codes, makes_store_unusable, pipe, reason,
 };
 #[cfg(feature = "redis")]
 pub(crate) use connect::StoreAddress;
+#[cfg(feature = "redis")]
+pub use connect::StoreTls;
 #[cfg(feature = "redis")]
 pub(crate) use redis::{
     Cmd, FromRedisValue, Pipeline, RedisError, aio::MultiplexedConnection, cmd, pipe,
