@@ -71,8 +71,8 @@ mod verifier;
 pub use algorithms::CertificateAlgorithm;
 pub use anchor::{NotAnAnchor, NotAuthority};
 pub use certificate::{
-    CertificateSummary, Usage, allows_usage, common_name, dns_names, email_names,
-    end_entity_public_key, has_malformed_validity, is_authority, issuer,
+    CertificateSummary, Usage, allows_usage, common_name, constrained_common_name, dns_names,
+    email_names, end_entity_public_key, has_malformed_validity, is_authority, issuer,
     legacy_end_entity_public_key, not_after, signature_algorithms, spiffe_id, subject_names,
     subject_public_key_info, tls_server_end_point, uri_names,
 };

@@ -159,9 +159,38 @@ pub fn subject_names(
 ///
 /// The commonName can identify a client, if the authority puts the client's identity there; it
 /// never identifies a server. Constraints on DNS names apply to the commonName of a client's
-/// certificate if that has no DNS name, and the commonName has the form of one. RFC 5280 4.1.2.6
+/// certificate if that has no DNS name, and the commonName has the form of one. Programs that
+/// decide by it need [`constrained_common_name`]. RFC 5280 4.1.2.6
 pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, RefusalReason> {
     names::common_name(Certificate::parse_or_refuse(certificate)?.subject).map_err(bad_encoding)
+}
+
+/// The commonName as [`common_name`], for programs that decide by it: `None` also if it may be read
+/// as the name of a host and constraints on DNS names do not see it. So an authority that is
+/// limited to one domain cannot name hosts of another one here. RFC 5280 4.1.2.6, 4.2.1.10
+///
+/// Constraints see a commonName that is also a DNS name of the certificate, or, if the certificate
+/// has no DNS name, one that has the form of a DNS name (without a final dot and a wildcard). They
+/// are checked when the chain is verified, and only for the certificates of clients.
+///
+/// ```
+/// use tercel_pki::{RefusalReason, constrained_common_name};
+///
+/// fn is_admin(leaf: &pki_types::CertificateDer<'_>) -> Result<bool, RefusalReason> {
+///     Ok(constrained_common_name(leaf)?.as_deref() == Some("admin.a.example"))
+/// }
+/// ```
+pub fn constrained_common_name(
+    certificate: &CertificateDer<'_>,
+) -> Result<Option<String>, RefusalReason> {
+    let parsed = Certificate::parse_or_refuse(certificate)?;
+    let name = names::common_name(parsed.subject).map_err(bad_encoding)?;
+    let hosts = parsed.dns_names();
+    let is_seen = |name: &str| match &hosts[..] {
+        [] => names::has_form_of_dns_name(name),
+        hosts => hosts.iter().any(|host| host.eq_ignore_ascii_case(name)),
+    };
+    Ok(name.filter(|name| is_seen(name) || !names::may_name_host(name)))
 }
 
 /// Whether a certificate may certify others: its basicConstraints and, where present, its keyUsage

@@ -123,7 +123,7 @@ pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed
     let mut found = Vec::new();
     let mut is_readable = true;
     for_each_common_name(name, |value| match string(value) {
-        Some(text) if text.contains('.') && is_dns_name(text.as_bytes()) => {
+        Some(text) if has_form_of_dns_name(&text) => {
             found.extend(der::encoded(der::context(2), text.as_bytes()));
         }
         text => is_readable &= text.is_some_and(|text| !text.contains('\0')),
@@ -132,6 +132,21 @@ pub(super) fn common_dns_names(name: &[u8]) -> Result<Option<Vec<u8>>, Malformed
         return Err(Malformed);
     }
     Ok((!found.is_empty()).then(|| der::sequence(&found)))
+}
+
+/// Whether constraints on DNS names apply to a commonName: it has the form of a DNS name with
+/// several labels. OpenSSL has the same rule.
+pub(super) fn has_form_of_dns_name(name: &str) -> bool {
+    name.contains('.') && is_dns_name(name.as_bytes())
+}
+
+/// Whether a program may read a commonName as the name or the address of a host: a DNS name in any
+/// spelling, such as one with a final dot, a wildcard, or white space around it. All names of
+/// [`has_form_of_dns_name`] are among these.
+pub(super) fn may_name_host(name: &str) -> bool {
+    let bare = name.trim_matches(|around: char| around == '.' || around.is_whitespace());
+    let bare = bare.strip_prefix("*.").unwrap_or(bare);
+    name.contains('.') && (is_dns_name(bare.as_bytes()) || bare.parse::<IpAddr>().is_ok())
 }
 
 /// The most specific commonName of a distinguished name. It is for programs, so it is not escaped.
@@ -324,6 +339,20 @@ mod tests {
         ] {
             let other = attribute(COMMON_NAME, tag, value);
             assert_eq!(common_dns_names(&[name.clone(), other].concat()), Err(Malformed));
+        }
+    }
+
+    #[test]
+    fn programs_may_read_more_names_as_hosts_than_constraints_see() {
+        for seen in ["a.b", "192.0.2.1", "a-_.B"] {
+            assert!(has_form_of_dns_name(seen) && may_name_host(seen), "{seen}");
+        }
+        for unseen in ["a.b.", "a.b..", "*.a.b", "*.a.b.", ".a.b", " a.b", "a.b ", "::ffff:1.2.3.4"]
+        {
+            assert!(!has_form_of_dns_name(unseen) && may_name_host(unseen), "{unseen}");
+        }
+        for other in ["Alice", "Alice B. Example", "alice@b.example", "a/b.example", "", "."] {
+            assert!(!has_form_of_dns_name(other) && !may_name_host(other), "{other}");
         }
     }
 

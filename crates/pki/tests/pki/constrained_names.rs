@@ -1,7 +1,7 @@
 //! Names that constraints must see, in whatever form a certificate has them. RFC 5280 4.2.1.10
 
 use rcgen::{CustomExtension, DnType, DnValue, GeneralSubtree, NameConstraints};
-use tercel_pki::{RefusalReason, Trust, Usage, common_name};
+use tercel_pki::{RefusalReason, Trust, Usage, common_name, constrained_common_name};
 
 use crate::support::der::wrap;
 use crate::support::{Authority, P256, Pki, ca_params, key, leaf_params, now};
@@ -100,5 +100,33 @@ fn a_common_name_of_any_type_of_string_is_seen() {
         let chain = [leaf, limited.der().clone()];
         let verdict = pki.verifier().verify(Usage::Client, &chain, None, None, now());
         assert_eq!(verdict.map_err(|refusal| refusal.reason), Err(expected), "{tag:#x}");
+    }
+}
+
+/// The commonName that programs decide by is held against constraints, or names no host.
+/// RFC 5280 4.1.2.6
+#[test]
+fn a_constrained_common_name_names_no_host_outside_the_constraints() {
+    for (name, names, expected) in [
+        ("admin.a.example", &[][..], Some("admin.a.example")),
+        ("admin.b.example", &[], None),
+        ("admin.b.example.", &[], None),
+        ("*.b.example", &[], None),
+        ("\u{a0}admin.b.example", &[], None),
+        ("admin.b.example", &["x.a.example"], None),
+        ("admin.b.example.", &["x.a.example"], None),
+        ("X.a.example", &["x.A.example"], Some("X.a.example")),
+        ("Alice", &[], Some("Alice")),
+        ("Alice B. Example", &["x.a.example"], Some("Alice B. Example")),
+    ] {
+        let mut leaf = leaf_params(names);
+        leaf.extended_key_usages.clear();
+        leaf.distinguished_name = rcgen::DistinguishedName::new();
+        leaf.distinguished_name.push(DnType::CommonName, name);
+        let verdict = judge_leaf(GeneralSubtree::DnsName("a.example".to_owned()), &leaf);
+        let certificate = leaf.self_signed(&key(P256)).unwrap();
+        let shown = constrained_common_name(certificate.der()).unwrap();
+        assert_eq!(common_name(certificate.der()).unwrap().as_deref(), Some(name));
+        assert_eq!(verdict.ok().and(shown.as_deref()), expected, "{name} {names:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use tercel::pki_types::CertificateDer;
 use tercel::wire::{CipherSuite, ProtocolVersion};
-use tercel::{ConnectionInfo, ServerName, pki};
+use tercel::{ConnectionInfo, pki};
 
 use super::{Addresses, PROXY, SIGNATURE, TCP4, TCP6};
 
@@ -137,18 +137,12 @@ fn cipher_name(suite: CipherSuite) -> String {
     name.to_owned()
 }
 
-/// The common name of the subject, for backends that decide by it.
-///
-/// `None` for a common name with the form of a DNS name in a certificate that has other DNS names:
-/// name constraints, which restrict an authority to some hosts, do not apply to the common name
-/// then. RFC 5280 4.1.2.6
+/// The common name of the subject, for backends that decide by it. `None` also if it names a host
+/// and name constraints, which limit an authority to some hosts, do not apply to it.
+/// RFC 5280 4.1.2.6
 fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
-    let name = pki::common_name(certificate).ok()??;
-    let hosts = pki::dns_names(certificate).ok()?;
-    let is_constrained =
-        hosts.is_empty() || hosts.iter().any(|host| host.eq_ignore_ascii_case(&name));
-    let has_form_of_host = name.contains('.') && ServerName::try_from(name.as_str()).is_ok();
-    (name.len() <= MAX_COMMON_NAME && (is_constrained || !has_form_of_host)).then_some(name)
+    let name = pki::constrained_common_name(certificate).ok()??;
+    (name.len() <= MAX_COMMON_NAME).then_some(name)
 }
 
 /// The most bytes of a common name, which X.520 limits to 64 characters: the TLV that contains it
@@ -178,6 +172,14 @@ mod tests {
         assert!(shown("admin.b.example", &[]));
         assert!(shown("X.a.example", &["y.a.example", "x.A.example"]));
         assert!(!shown("admin.b.example", &["x.a.example"]));
+        // Programs may read these as hosts, and constraints do not apply to them.
+        for unseen in ["admin.b.example.", "*.b.example", ".b.example", " admin.b.example"] {
+            assert!(!shown(unseen, &[]) && !shown(unseen, &["x.a.example"]), "{unseen}");
+        }
+        assert!(shown("*.a.example", &["*.a.example"]));
+        for person in ["Alice B. Example", "alice@a.example"] {
+            assert!(shown(person, &[]) && shown(person, &["x.a.example"]), "{person}");
+        }
         assert!(shown(&"n".repeat(256), &[]) && !shown(&"n".repeat(257), &[]));
     }
 }
