@@ -1,8 +1,9 @@
 //! Finds routes that lead around the client certificates of another route.
 //!
 //! A route that requires certificates protects its backends only if no other route leads to them:
-//! in HTTP, a client of the other route can request the names of this one. A backend may compare
-//! the name with the PROXY header, so this is a warning and no error.
+//! in HTTP, a client of the other route can request the names of this one. A client of a route that
+//! does not terminate TLS chooses all bytes that a backend receives. A backend may compare the name
+//! with the PROXY header, so this is a warning and no error.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,9 +29,7 @@ enum Address<'a> {
 pub(super) fn warnings(listeners: &[Listener], active: &[ActiveListener]) -> Vec<ConfigError> {
     let routes = || {
         let pairs = listeners.iter().zip(active);
-        let pairs = pairs.flat_map(|(of, active)| of.routes.iter().zip(&active.routes));
-        // The backends of the others terminate TLS themselves.
-        pairs.filter(|(route, _)| route.certificates.is_some())
+        pairs.flat_map(|(of, active)| of.routes.iter().zip(&active.routes))
     };
     let mut protected: BTreeMap<_, Vec<&Route>> = BTreeMap::new();
     for (route, active) in routes().filter(|(route, _)| requires(route)) {
@@ -60,9 +59,13 @@ fn warning(route: &Route, address: Address<'_>, other: &Route) -> ConfigError {
         Address::Unix(path) => format!("unix:{}", path.display()),
     };
     let difference = if requires(route) { " of other authorities" } else { ", unlike this route" };
+    let consequence = match route.passthrough {
+        true => "the bytes of its clients are relayed unchanged",
+        false => "in HTTP, a client of this route can request the names of that one",
+    };
     let reason = format!(
-        "{address} is also a backend of {}, which requires client certificates{difference}: in \
-         HTTP, a client of this route can request the names of that one",
+        "{address} is also a backend of {}, which requires client certificates{difference}: \
+         {consequence}",
         other.location.path()
     );
     route.location.error("to", reason)

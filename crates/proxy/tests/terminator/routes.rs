@@ -184,9 +184,15 @@ async fn a_route_around_the_client_certificates_of_another_is_a_warning() {
         assert!(warning.contains(&format!("listener[0].route[{place}].to: ")), "{warning}");
     }
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    // Backends of passthrough routes demand certificates themselves.
-    let through = route("b.example", one, "passthrough = true\n");
-    assert!(warned(&[route("a.example", one, &required), through]).is_empty());
+    // A route that does not terminate TLS requires no certificate.
+    let through = |to| route("b.example", to, "passthrough = true\n");
+    let warnings = warned(&[route("a.example", one, &required), through(one)]);
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("test.toml: listener[0].route[1].to: 127.0.0.1:9 is"), "{warning}");
+    assert!(warning.contains("unlike this route: the bytes of its clients"), "{warning}");
+    for (auth, relayed_to) in [(&optional, one), (&required, two)] {
+        assert!(warned(&[route("a.example", one, auth), through(relayed_to)]).is_empty());
+    }
 }
 
 /// Such a certificate is in use, so that one of many does not prevent the start.
