@@ -112,6 +112,24 @@ answers! {
         /// session from the store in the same step.
         find_client_session: FindClientSession(FindClientSessionQuestion) => Option<ClientSession>,
         /// Sets the function that signs. It returns `None` if no signature can be made.
+        ///
+        /// A [`Signer`](tercel::crypto::Signer) that blocks, such as a hardware module, signs on
+        /// another thread:
+        ///
+        /// ```
+        /// # use std::sync::Arc;
+        /// use tercel_tokio::{Answers, tercel::crypto::Signer};
+        ///
+        /// fn answers(module: Arc<dyn Signer>) -> Answers {
+        ///     Answers::new().sign(move |question| {
+        ///         let module = Arc::clone(&module);
+        ///         async move {
+        ///             let signing = move || question.sign(&*module).ok();
+        ///             tokio::task::spawn_blocking(signing).await.ok().flatten()
+        ///         }
+        ///     })
+        /// }
+        /// ```
         sign: Sign(SignQuestion) => Option<Vec<u8>>,
         /// Sets the function that verifies the peer.
         verify_peer: VerifyPeer(VerifyPeerQuestion) => Result<(), Box<Refusal>>,

@@ -10,7 +10,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use pki_types::{SubjectPublicKeyInfoDer, UnixTime};
-use tercel_crypto::HashAlgorithm;
+use tercel_crypto::{HashAlgorithm, Signer};
 use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
@@ -25,7 +25,8 @@ use crate::auth::credential::{Credential, CredentialRequest, PeerLists, SelectCr
 use crate::auth::peer_certificate::PeerCertificate;
 use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::config::server::{ChooseConfig, ServerConfig};
-use crate::keys::scheme::SchemeSet;
+use crate::error::Error;
+use crate::keys::scheme::{self, SchemeSet};
 use crate::psk::PreSharedKey;
 use crate::psk::request::{FindPreSharedKey, PreSharedKeyRequest};
 use crate::record::joiner::Message;
@@ -552,6 +553,9 @@ pub(crate) fn request_from_message(
 
 /// Asks for a signature. See [`Question::Sign`].
 ///
+/// [`Self::sign`] and [`Self::resolve`] sign with a [`Signer`]. A service that is none gets the
+/// scheme and the content:
+///
 /// ```
 /// # use tercel::{Error, Handshake, questions::SignQuestion, wire::SignatureScheme};
 /// # fn run(handshake: &mut Handshake, question: SignQuestion,
@@ -585,11 +589,20 @@ impl SignQuestion {
         &self.content
     }
 
+    /// Signs the content with the scheme, for callers that pass on a signature, such as another
+    /// thread or process. [`Self::resolve`] makes the answer.
+    ///
+    /// # Errors
+    /// [`InternalError::SigningFailed`](crate::error::InternalError::SigningFailed) if the signer
+    /// fails.
+    pub fn sign(&self, signer: &dyn Signer) -> Result<Vec<u8>, Error> {
+        scheme::sign(signer, self.scheme, &self.content)
+    }
+
     /// Answers with a signature by `signer`.
     #[must_use]
-    pub fn resolve(&self, signer: &dyn tercel_crypto::Signer) -> Answer {
-        let algorithm = crate::keys::scheme::algorithm(self.scheme);
-        self.answer(algorithm.and_then(|algorithm| signer.sign(algorithm, &self.content).ok()))
+    pub fn resolve(&self, signer: &dyn Signer) -> Answer {
+        self.answer(self.sign(signer).ok())
     }
 }
 

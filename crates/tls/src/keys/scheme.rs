@@ -2,8 +2,10 @@
 //! RFC 5246 7.4.1.4.1, RFC 8422
 
 use tercel_crypto::SignatureAlgorithm as A;
-use tercel_crypto::{KeyKind, SignatureAlgorithm};
+use tercel_crypto::{KeyKind, SignatureAlgorithm, Signer};
 use tercel_wire::{List, NamedGroup, ProtocolVersion, SignatureScheme};
+
+use crate::error::{Error, InternalError};
 
 use Versions::{Both, Only12, Only13};
 
@@ -98,6 +100,16 @@ fn row(scheme: SignatureScheme) -> Option<&'static Row> {
 /// Returns the algorithm of a scheme, or `None` if the scheme is not supported.
 pub(crate) fn algorithm(scheme: SignatureScheme) -> Option<SignatureAlgorithm> {
     row(scheme).map(|Row(_, algorithm, ..)| *algorithm)
+}
+
+/// Signs the content of a handshake signature.
+pub(crate) fn sign(
+    signer: &dyn Signer,
+    scheme: SignatureScheme,
+    content: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let algorithm = algorithm(scheme).ok_or(InternalError::SigningFailed)?;
+    signer.sign(algorithm, content).map_err(|_| InternalError::SigningFailed.into())
 }
 
 /// Whether a key of `kind` may sign a handshake of `version` with `scheme`.

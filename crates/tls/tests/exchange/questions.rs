@@ -115,6 +115,28 @@ fn every_question_can_be_answered_with_a_refusal() {
     }
 }
 
+/// A signature that the caller passes on, and the error of a signer with another key.
+#[test]
+fn a_question_signs_with_a_signer_of_the_caller() {
+    for version in BOTH_VERSIONS {
+        let (chain, key) = leaf(Kind::P256, &[NAME]);
+        let right = SigningKey::from_der(&key).unwrap();
+        let wrong = SigningKey::from_der(&leaf(Kind::Rsa2048, &[NAME]).1).unwrap();
+        let remote = Credential::remote(chain).unwrap();
+        let server = ServerConfig::builder().credential(remote).build().unwrap();
+        let client = client().versions(&[version]).build().unwrap();
+        Pair::new(&client, &server, NAME)
+            .answering(|_, question| {
+                let Question::Sign(question) = question else { panic!("{question:?}") };
+                let refused = question.sign(&wrong);
+                assert_eq!(refused, Err(InternalError::SigningFailed.into()));
+                SignQuestion::answer_from(question.sign(&right).ok())
+            })
+            .connect()
+            .unwrap();
+    }
+}
+
 /// A server that knows no certificates, and may know no name.
 struct Nothing {
     is_unknown_name: bool,

@@ -5,15 +5,17 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tercel::crypto::HashAlgorithm;
+use tercel::certificates::AcceptAnyPeer;
+use tercel::crypto::{HashAlgorithm, SigningKey};
 use tercel::pki_types::UnixTime;
+use tercel::server::ClientAuth;
 use tercel::session::{RotatingTickets, TicketSealer};
-use tercel::{ClientConfig, Policy, ServerConfig, psk::PreSharedKey};
+use tercel::{ClientConfig, Credential, Policy, ServerConfig, psk::PreSharedKey};
 use tercel_tokio::{Acceptor, Answers, Connector};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::time::sleep;
 
-use crate::support::{VERSIONS, client, credential, name, server};
+use crate::support::{VERSIONS, client, credential, name, private_key, server};
 
 async fn yield_briefly() {
     sleep(Duration::from_millis(1)).await;
@@ -85,6 +87,32 @@ async fn every_question_may_wait() {
             far.write_all(b"x").await.unwrap();
             near.read_exact(&mut [0]).await.unwrap();
         }
+    }
+}
+
+/// Both sides have their keys elsewhere.
+#[tokio::test]
+async fn another_thread_may_sign() {
+    let signer = Arc::new(SigningKey::from_der(&private_key()).unwrap());
+    let answers = Answers::new().sign(move |question| {
+        let signer = Arc::clone(&signer);
+        async move {
+            let signing = move || question.sign(&*signer).ok();
+            tokio::task::spawn_blocking(signing).await.unwrap()
+        }
+    });
+    let remote = || Credential::remote(credential().chain().to_vec()).unwrap();
+    let anyone = Policy::Here(Arc::new(AcceptAnyPeer) as _);
+    let server = ServerConfig::builder().credential(remote());
+    let server = server.client_verifier(ClientAuth::Required, anyone).build().unwrap();
+    let acceptor = Acceptor::new(server).answers(answers.clone());
+    for version in VERSIONS {
+        let client = client().credential(remote()).versions(&[version]).build().unwrap();
+        let connector = Connector::new(client).answers(answers.clone());
+        let (near, far) = duplex(1 << 16);
+        let (near, far) = tokio::join!(connector.connect(name(), near), acceptor.accept(far));
+        near.unwrap();
+        assert_eq!(far.unwrap().info().peer_chain(), credential().chain());
     }
 }
 

@@ -36,6 +36,11 @@ pub(crate) fn credential() -> Credential {
     Credential::new(vec![IDENTITY.leaf.clone()], &key).unwrap()
 }
 
+/// The private key of [`credential`], in PKCS#8.
+pub(crate) fn private_key() -> Vec<u8> {
+    IDENTITY.key.clone()
+}
+
 /// Connects two streams over a pair of transports.
 pub(crate) async fn join<T: AsyncRead + AsyncWrite + Unpin>(
     (near, far): (T, T),

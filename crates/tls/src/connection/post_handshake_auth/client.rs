@@ -168,8 +168,7 @@ impl UnsignedAuthentication {
     /// # Errors
     /// [`InternalError::SigningFailed`] if the signer fails.
     pub fn sign(&self, signer: &dyn Signer) -> Result<Vec<u8>, Error> {
-        let algorithm = scheme::algorithm(self.scheme).ok_or(InternalError::SigningFailed)?;
-        signer.sign(algorithm, &self.content).map_err(|_| InternalError::SigningFailed.into())
+        scheme::sign(signer, self.scheme, &self.content)
     }
 
     pub(crate) fn signed(self, signature: &[u8]) -> Result<UnfinishedAnswer, Error> {
