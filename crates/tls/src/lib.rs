@@ -204,7 +204,7 @@ pub mod certificates {
     };
     #[cfg(feature = "native-roots")]
     pub use crate::auth::native_roots::native_roots;
-    pub use crate::auth::verifier::{AcceptAnyPeer, ChainPolicy, TrustedRawKeys};
+    pub use crate::auth::verifier::{AcceptAnyPeer, ChainPolicy, RefuseAnyPeer, TrustedRawKeys};
     pub use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 }
 

@@ -1,4 +1,4 @@
-//! The verifiers of this library: certificate chains, raw public keys, and no verification.
+//! The verifiers of this library: certificate chains, raw public keys, every peer, and no peer.
 
 use std::sync::{Arc, OnceLock};
 
@@ -198,17 +198,39 @@ impl VerifyPeer for AcceptAnyPeer {
     }
 }
 
-/// The verifier of a configuration that has only pre-shared keys. It is never called, and would
-/// reject every peer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RejectAllPeers;
+/// A verifier that refuses every peer, for a configuration in which no peer has a certificate: its
+/// peers have a pre-shared key, or no peer is trusted yet.
+///
+/// A client that has only pre-shared keys has this verifier by itself. The client of this example
+/// trusts no server; its program builds another configuration when it has authorities:
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel::certificates::RefuseAnyPeer;
+/// use tercel::{ClientConfig, Policy, error::ConfigError};
+///
+/// fn without_trust() -> Result<Arc<ClientConfig>, ConfigError> {
+///     ClientConfig::builder().verifier(Policy::Here(Arc::new(RefuseAnyPeer))).build()
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RefuseAnyPeer;
 
-impl VerifyPeer for RejectAllPeers {
+impl VerifyPeer for RefuseAnyPeer {
     fn verify_peer(&self, identity: &PeerIdentity<'_>) -> Result<(), Box<Refusal>> {
-        Err(refusal(RefusalReason::UnknownIssuer, identity))
+        let reason = match identity.raw_public_key {
+            Some(_) => RefusalReason::UntrustedRawKey,
+            None => RefusalReason::UnknownIssuer,
+        };
+        Err(refusal(reason, identity))
     }
 
     fn fingerprint(&self) -> Option<[u8; 32]> {
-        Some(*b"pre-shared keys and nothing else")
+        Some(*b"every peer is refused: no trust ")
+    }
+
+    /// True: no signature is verified.
+    fn is_fips_approved(&self) -> bool {
+        true
     }
 }

@@ -14,7 +14,7 @@ use crate::auth::certificate_types;
 use crate::auth::credential::{Credential, Credentials, SelectCredential};
 #[cfg(feature = "native-roots")]
 use crate::auth::native_roots::native_roots;
-use crate::auth::verifier::{RejectAllPeers, from_roots, with_raw_keys};
+use crate::auth::verifier::{RefuseAnyPeer, from_roots, with_raw_keys};
 use crate::auth::verify_peer::VerifyPeer;
 use crate::error::config::ConfigError;
 use crate::policy::Policy;
@@ -140,7 +140,7 @@ impl ClientConfig {
         ClientConfigBuilder {
             config: ClientConfig {
                 common: Common { request_ocsp: true, ..Common::new() },
-                verifier: Policy::Here(Arc::new(RejectAllPeers)),
+                verifier: Policy::Here(Arc::new(RefuseAnyPeer)),
                 credentials: None,
                 pre_shared_keys: Vec::new(),
                 only_pre_shared_keys: false,

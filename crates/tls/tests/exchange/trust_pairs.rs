@@ -7,7 +7,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tercel::certificates::{AcceptAnyPeer, ChainPolicy, PeerIdentity, TrustedRawKeys, VerifyPeer};
+use tercel::certificates::{
+    AcceptAnyPeer, ChainPolicy, PeerIdentity, RefuseAnyPeer, TrustedRawKeys, VerifyPeer,
+};
 use tercel::client::ClientConfigBuilder;
 use tercel::pki::{
     CertificateAlgorithm, ChainVerifier, ChainVerifierBuilder, Refusal, RefusalReason, Roots,
@@ -16,7 +18,7 @@ use tercel::pki_types::UnixTime;
 use tercel::server::{ClientAuth, ServerConfigBuilder};
 use tercel::session::{ClientSessionKey, ClientSessionStore, RotatingTickets, ServerMemoryStore};
 use tercel::wire::{CertificateType, ProtocolVersion};
-use tercel::{ClientConfig, Policy, Question, ServerConfig, Side};
+use tercel::{ClientConfig, Error, Policy, Question, ServerConfig, Side};
 
 use crate::fixtures::{Kind, NAME, credential, leaf, roots};
 use crate::pair::Pair;
@@ -126,6 +128,7 @@ fn settings() -> Vec<Trust> {
             chains(roots(), |b| b.algorithms(&CertificateAlgorithm::ALL[..1])),
         ),
         Trust::new("any peer", AcceptAnyPeer).types(&[X509, RAW]),
+        Trust::new("no peer", RefuseAnyPeer).types(&[X509, RAW]),
         Trust::new("accepts", OfApplication(true)).types(&[X509, RAW]),
         Trust::new("refuses", OfApplication(false)).types(&[X509, RAW]),
         Trust::asking("accepts when asked", true).types(&[X509, RAW]),
@@ -216,6 +219,22 @@ fn client_of(trust: &Trust, version: ProtocolVersion, context: &[u8]) -> ClientC
         .server_certificate_types(trust.types)
         .versions(&[version])
         .session_context(context)
+}
+
+#[test]
+fn a_verifier_of_no_peer_refuses_chains_and_raw_keys() {
+    for (own, reason) in [
+        (credential(Kind::P256), RefusalReason::UnknownIssuer),
+        (raw(Kind::P384), RefusalReason::UntrustedRawKey),
+    ] {
+        let trust = Trust::new("no peer", RefuseAnyPeer).types(&[X509, RAW]);
+        let server = ServerConfig::builder().credential(own).build().unwrap();
+        for version in VERSIONS {
+            let client = client_of(&trust, version, b"").build().unwrap();
+            let failure = Pair::new(&client, &server, NAME).connect().unwrap_err();
+            assert_eq!(failure.client, Some(Error::Refused(reason)));
+        }
+    }
 }
 
 #[test]

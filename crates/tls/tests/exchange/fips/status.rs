@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tercel::certificates::{
-    AcceptAnyPeer, ChainPolicy, Credentials, PeerIdentity, TrustedRawKeys, VerifyPeer,
+    AcceptAnyPeer, ChainPolicy, Credentials, PeerIdentity, RefuseAnyPeer, TrustedRawKeys,
+    VerifyPeer,
 };
 use tercel::client::ClientConfigBuilder;
 use tercel::crypto::{HashAlgorithm, Signer, SigningKey};
@@ -106,7 +107,8 @@ fn verifiers_have_to_be_of_this_library() {
 
     let raw = tercel::pki::subject_public_key_info(&authority().0).unwrap().to_vec();
     let keys = TrustedRawKeys::new(vec![raw.into()]).unwrap();
-    let own: [Arc<dyn VerifyPeer>; 4] = [
+    let own: [Arc<dyn VerifyPeer>; 5] = [
+        Arc::new(RefuseAnyPeer),
         Arc::new(ChainPolicy::new(roots()).unwrap()),
         Arc::new(keys),
         Arc::new(
