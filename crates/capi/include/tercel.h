@@ -566,7 +566,8 @@ typedef uint64_t tercel_rejection;
 // have.
 #define TERCEL_FIELD_SERVER_NAME 2
 
-// Bytes with an index, CHOOSE_CONFIG: a protocol name that the client offers.
+// Bytes with an index, CHOOSE_CONFIG, SELECT_CREDENTIAL of a server: a protocol name that the
+// client offers.
 #define TERCEL_FIELD_ALPN 3
 
 // Bytes, FIND_SESSION, CLAIM_SESSION: the identity of the session. With an index, FIND_PSK: an
@@ -599,7 +600,8 @@ typedef uint64_t tercel_rejection;
 // the client offers in supported_versions.
 #define TERCEL_FIELD_VERSION 32
 
-// Number with an index, CHOOSE_CONFIG: a cipher suite that the client offers.
+// Number with an index, CHOOSE_CONFIG, SELECT_CREDENTIAL of a server: a cipher suite that the
+// client offers.
 #define TERCEL_FIELD_CIPHER_SUITE 33
 
 // Number with an index, CHOOSE_CONFIG: a group that the client supports.

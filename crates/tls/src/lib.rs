@@ -279,7 +279,7 @@ pub mod wire {
     pub use tercel_wire::{
         AlertDescription, CertificateCompressionAlgorithm, CertificateType, CipherSuite,
         ClientCertificateType, ClientHello, ContentType, DecodeError, DistinguishedName,
-        HandshakeType, List, NamedGroup, ProtocolVersion, SignatureScheme,
+        HandshakeType, List, NamedGroup, ProtocolName, ProtocolVersion, SignatureScheme,
     };
 }
 

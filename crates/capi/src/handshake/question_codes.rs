@@ -34,7 +34,8 @@ pub const TERCEL_FIELD_CLIENT_HELLO: Field = 1;
 /// Bytes: the server name that the client requested; VERIFY_PEER: the name that the server must
 /// have.
 pub const TERCEL_FIELD_SERVER_NAME: Field = 2;
-/// Bytes with an index, CHOOSE_CONFIG: a protocol name that the client offers.
+/// Bytes with an index, CHOOSE_CONFIG, SELECT_CREDENTIAL of a server: a protocol name that the
+/// client offers.
 pub const TERCEL_FIELD_ALPN: Field = 3;
 /// Bytes, FIND_SESSION, CLAIM_SESSION: the identity of the session. With an index, FIND_PSK: an
 /// identity that the client offers.
@@ -57,7 +58,8 @@ pub const TERCEL_FIELD_AUTHORITY: Field = 11;
 /// Number, SELECT_CREDENTIAL: the negotiated version. With an index, CHOOSE_CONFIG: a version that
 /// the client offers in supported_versions.
 pub const TERCEL_FIELD_VERSION: Field = 32;
-/// Number with an index, CHOOSE_CONFIG: a cipher suite that the client offers.
+/// Number with an index, CHOOSE_CONFIG, SELECT_CREDENTIAL of a server: a cipher suite that the
+/// client offers.
 pub const TERCEL_FIELD_CIPHER_SUITE: Field = 33;
 /// Number with an index, CHOOSE_CONFIG: a group that the client supports.
 pub const TERCEL_FIELD_GROUP: Field = 34;

@@ -101,6 +101,9 @@ impl View {
     fn credential_request(&mut self, request: &CredentialRequest<'_>) {
         self.bytes(TERCEL_FIELD_SERVER_NAME, request.server_name);
         self.numbers(TERCEL_FIELD_VERSION, [request.version.0]);
+        let protocols = request.alpn.iter().flat_map(List::iter);
+        self.bytes(TERCEL_FIELD_ALPN, protocols.map(|name| name.0));
+        self.numbers(TERCEL_FIELD_CIPHER_SUITE, request.cipher_suites.iter().map(|suite| suite.0));
         let schemes = request.signature_schemes.iter().map(|scheme| scheme.0);
         self.numbers(TERCEL_FIELD_SIGNATURE_SCHEME, schemes);
         let types = request.client_certificate_types;

@@ -83,6 +83,12 @@ static void answer(endpoint *endpoint) {
         EXPECT(TERCEL_OK, tercel_question_find_credential(handshake, list, 2, &index));
         CHECK(index == 0);
         CHECK(number(endpoint, TERCEL_FIELD_VERSION, 0) == 0x0304);
+        if (field(endpoint, TERCEL_FIELD_SERVER_NAME, 0).data != NULL) {
+            CHECK(is_text(field(endpoint, TERCEL_FIELD_ALPN, 0), "a") && is_text(field(endpoint, TERCEL_FIELD_ALPN, 1), "bc"));
+            CHECK(number(endpoint, TERCEL_FIELD_CIPHER_SUITE, 0) != 0);
+        } else {
+            CHECK(field(endpoint, TERCEL_FIELD_ALPN, 0).data == NULL);
+        }
         EXPECT(TERCEL_OK, name_is_unknown ? tercel_answer_unknown_name(handshake)
                                           : tercel_answer_credential(handshake, own_credential));
     } else if (kind == TERCEL_QUESTION_VERIFY_PEER) {

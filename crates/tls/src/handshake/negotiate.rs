@@ -252,6 +252,8 @@ fn request_for<'a>(
         side: Side::Server,
         version,
         server_name: hello.host_name(),
+        alpn: hello.extensions.alpn,
+        cipher_suites: hello.cipher_suites,
         known,
         signature_schemes,
         certificate_signature_schemes,

@@ -14,7 +14,7 @@ use tercel_crypto::{HashAlgorithm, Signer};
 use tercel_pki::{Refusal, ServerName};
 use tercel_wire::{
     CertificateRequest, CertificateRequestTls12, CertificateType, ClientHello, HandshakeMessage,
-    ProtocolVersion, SignatureScheme,
+    List, ProtocolVersion, SignatureScheme,
 };
 use zeroize::Zeroizing;
 
@@ -540,6 +540,8 @@ pub(crate) fn request_from_message(
         side: Side::Client,
         version,
         server_name: None,
+        alpn: None,
+        cipher_suites: List::new(&[]),
         known: PeerLists::of(SchemeSet::of(schemes), None, None, certificate_types),
         signature_schemes: schemes,
         certificate_signature_schemes: None,

@@ -19,6 +19,7 @@ mod compression;
 mod config_errors;
 mod config_options;
 mod cookie;
+mod credential_requests;
 mod credential_selection;
 mod debug_output;
 mod documented_options;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use tercel_crypto::KeyKind;
 use tercel_wire::{
-    CertificateRequest, CertificateType, ClientCertificateType, DistinguishedName, List,
-    NamedGroup, ProtocolVersion, SignatureScheme,
+    CertificateRequest, CertificateType, CipherSuite, ClientCertificateType, DistinguishedName,
+    List, NamedGroup, ProtocolName, ProtocolVersion, SignatureScheme,
 };
 
 use super::Credential;
@@ -16,6 +16,33 @@ use crate::keys::scheme::{self, SchemeSet};
 use crate::side::Side;
 
 /// The selection of a credential for a peer.
+///
+/// This server proves to an ACME server that it has a name, while it serves others with its usual
+/// credentials. It needs `acme-tls/1` among its [`alpn`] protocols, and sends the challenge's
+/// certificate only to a client that offers nothing else. RFC 8737 3
+///
+/// ```
+/// use std::sync::Arc;
+/// use tercel::certificates::{CredentialRequest, Credentials, SelectCredential};
+/// use tercel::{Credential, wire::ProtocolName};
+///
+/// struct WithChallenges {
+///     usual: Credentials,
+///     challenge: fn(&str) -> Option<Arc<Credential>>,
+/// }
+///
+/// impl SelectCredential for WithChallenges {
+///     fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+///         let offered = request.alpn.iter().flatten();
+///         if offered.eq([ProtocolName(b"acme-tls/1")]) {
+///             return (self.challenge)(request.server_name?);
+///         }
+///         self.usual.select_credential(request)
+///     }
+/// }
+/// ```
+///
+/// [`alpn`]: crate::server::ServerConfigBuilder::alpn
 pub trait SelectCredential: Send + Sync {
     /// Selects a credential that matches the request.
     ///
@@ -34,6 +61,9 @@ pub trait SelectCredential: Send + Sync {
 
 /// The requirements on a credential, from a ClientHello or CertificateRequest.
 ///
+/// If the client sent an encrypted ClientHello that this server has accepted, the values are those
+/// of the inner ClientHello. RFC 9849 7.1
+///
 /// The peer's lists can have up to 32,000 entries. To check many credentials, use the methods,
 /// whose work does not grow with the lists. If the lists were searched for each credential, a peer
 /// could cause seconds of work with one message.
@@ -47,6 +77,13 @@ pub struct CredentialRequest<'a> {
     /// The server name that the client requested. `None` on the client side, and if the client sent
     /// no name.
     pub server_name: Option<&'a str>,
+    /// The application protocols that the client offers, most preferred first. `None` on the client
+    /// side, and if the client offers none. RFC 7301 3.1
+    pub alpn: Option<List<'a, ProtocolName<'a>>>,
+    /// The cipher suites that the client offers, most preferred first, also those that this library
+    /// does not have. Empty on the client side. [`Self::key_kinds`] has their effect on the key.
+    /// RFC 9846 4.2.2
+    pub cipher_suites: List<'a, CipherSuite>,
     /// The schemes of handshake signatures that the peer can verify.
     pub signature_schemes: List<'a, SignatureScheme>,
     /// The schemes that the peer can verify in certificates, if it sent a separate list for them.
@@ -105,6 +142,8 @@ impl CredentialRequest<'_> {
             side,
             version: ProtocolVersion::TLS1_3,
             server_name: None,
+            alpn: None,
+            cipher_suites: List::new(&[]),
             signature_schemes: none(),
             certificate_signature_schemes: None,
             groups: None,
@@ -201,6 +240,8 @@ pub(crate) fn credential_request<'a>(
         side: Side::Client,
         version: ProtocolVersion::TLS1_3,
         server_name: None,
+        alpn: None,
+        cipher_suites: List::new(&[]),
         known: PeerLists::of(
             SchemeSet::of(signature_schemes),
             for_certificates,

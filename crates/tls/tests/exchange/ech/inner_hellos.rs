@@ -1,9 +1,12 @@
 //! Clients whose inner ClientHello breaks a rule. A tap that has the server's key decrypts the
 //! inner ClientHello, changes it, and encrypts it again.
 
-use tercel::error::PeerError;
+use std::sync::{Arc, Mutex};
+
+use tercel::certificates::{CredentialRequest, SelectCredential};
+use tercel::error::{InternalError, PeerError};
 use tercel::wire::{AlertDescription, DecodeError, NamedGroup};
-use tercel::{Error, Handshake};
+use tercel::{Credential, Error, Handshake, Policy, ServerConfig};
 use tercel_crypto::{AeadAlgorithm, HashAlgorithm, HpkeKey, HpkeRecipient, HpkeSender, HpkeSuite};
 use tercel_wire::{
     ClientHello, Element, EncryptedClientHello, HandshakeMessage, OuterEncryptedClientHello,
@@ -11,7 +14,7 @@ use tercel_wire::{
 };
 
 use super::front::Between;
-use super::{SECRET, TestKey, offer, pair, server, test_key, without_keys};
+use super::{PUBLIC, SECRET, TestKey, offer, pair, server, test_key, without_keys};
 use crate::fixtures::client;
 use crate::pair::{Pair, records};
 
@@ -249,6 +252,75 @@ type Change = fn(&mut Vec<u8>);
 fn outer_extensions(encoded: &[u8]) -> usize {
     let begins = |at: &[u8]| at[..3] == [0xfd, 0, 0] && at[3] == at[4].wrapping_add(1);
     encoded.windows(5).position(begins).unwrap()
+}
+
+/// Replaces the reference to the outer ClientHello's protocol names by one name. RFC 9849 5.1
+fn offer_protocol(encoded: &mut Vec<u8>, name: &[u8]) {
+    let at = outer_extensions(encoded);
+    let list = at + 5..at + 5 + usize::from(encoded[at + 4]);
+    let named = encoded[list.clone()].chunks(2).position(|kind| kind == [0, 16]).unwrap();
+    encoded.drain(list.start + 2 * named..list.start + 2 * named + 2);
+    encoded[at + 3] -= 2;
+    encoded[at + 4] -= 2;
+    let length = u8::try_from(name.len()).unwrap();
+    let mut extension = vec![0, 16, 0, length + 3, 0, length + 1, length];
+    extension.extend_from_slice(name);
+    let added = u16::try_from(extension.len()).unwrap() - 2;
+    encoded.splice(at..at, extension);
+    // After version, random and an empty session ID: suites, one compression method, extensions.
+    let suites = usize::from(u16::from_be_bytes([encoded[35], encoded[36]]));
+    let extensions = 37 + suites + 2;
+    let before = u16::from_be_bytes([encoded[extensions], encoded[extensions + 1]]);
+    encoded[extensions..extensions + 2].copy_from_slice(&(before + added).to_be_bytes());
+}
+
+/// RFC 9849 7.1
+#[test]
+fn the_inner_hello_decides_on_the_credential() {
+    /// The name, the protocols and the number of suites of a request.
+    type Request = (String, Vec<Vec<u8>>, usize);
+
+    #[derive(Default)]
+    struct Requests(Mutex<Vec<Request>>);
+
+    impl SelectCredential for Requests {
+        fn select_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
+            let name = request.server_name.unwrap_or_default().to_owned();
+            let protocols = request.alpn.iter().flatten().map(|name| name.0.to_vec()).collect();
+            self.0.lock().unwrap().push((name, protocols, request.cipher_suites.len()));
+            None
+        }
+    }
+
+    let key = test_key();
+    // TLS 1.2 suites are in the outer ClientHello only.
+    let client = client().alpn(&["outer"]).grease(false).build().unwrap();
+    let server_for = |key| {
+        let requests = Arc::new(Requests::default());
+        let server = ServerConfig::builder()
+            .credentials(Policy::Here(requests.clone()))
+            .alpn(&["inner", "outer"])
+            .ech(super::keys(vec![key]));
+        (requests, server.build().unwrap())
+    };
+    let (requests, server) = server_for(key.key());
+    let mut front = Front::new(&key);
+    let failure = pair(&client, &server, &key.key().config())
+        .tap_to_server(|bytes| {
+            front.change(bytes, |parts| offer_protocol(&mut parts.encoded, b"inner"));
+        })
+        .connect()
+        .unwrap_err();
+    assert_eq!(failure.server, Some(InternalError::NoCredentialSelected.into()));
+    assert_eq!(*requests.0.lock().unwrap(), [(SECRET.to_owned(), vec![b"inner".to_vec()], 3)]);
+
+    // A server with another key uses the outer ClientHello.
+    let (requests, server) = server_for(test_key().key());
+    pair(&client, &server, &key.key().config()).connect().unwrap_err();
+    let outer = requests.0.lock().unwrap();
+    let [(name, protocols, suites)] = &outer[..] else { panic!("{outer:?}") };
+    assert_eq!((name.as_str(), &protocols[..]), (PUBLIC, &[b"outer".to_vec()][..]));
+    assert!(*suites > 3, "{suites}");
 }
 
 /// RFC 9849 5.1
