@@ -7,9 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use tercel::{
-    Connection, ConnectionInfo, Error, ReceiveBuffer,
+    Connection, ConnectionInfo, ReceiveBuffer,
     closing::{MAX_DRAIN_TIME, MAX_DRAINED_BYTES},
-    error::Misuse,
     server::{ClientAuth, ClientCertificate},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -260,7 +259,7 @@ impl<T> TlsStream<T> {
     /// `request` is set. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// [`Misuse::WrongVersion`] in TLS 1.2.
+    /// [`Misuse::WrongVersion`](tercel::error::Misuse::WrongVersion) in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.outgoing.update_key(&mut self.connection.sender, request)
     }
@@ -270,12 +269,11 @@ impl<T> TlsStream<T> {
     /// request. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`]; [`Misuse::VerifierAsks`] if the
-    /// configuration's verifier is [`tercel::Policy::Ask`].
+    /// The errors of [`Connection::request_certificate`] and of
+    /// [`check_verifies`](tercel::server::CertificateRequester::check_verifies).
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
-        let requester = self.connection.requester.as_ref();
-        if requester.is_some_and(|requester| !requester.verifies()) {
-            return Err(Error::from(Misuse::VerifierAsks).into());
+        if let Some(requester) = &self.connection.requester {
+            requester.check_verifies()?;
         }
         let mut request = Vec::new();
         let context = self.connection.request_certificate(demand, &mut request);

@@ -61,7 +61,8 @@ pub unsafe extern "C" fn tercel_connection_request_certificate(
                 };
                 let mut request = |sending: &mut Sending, receiving: &mut Receiving| {
                     // An answer comes as an event, after which no question can be asked.
-                    let requester = sending.requester.as_ref().filter(|one| one.verifies());
+                    let requester = sending.requester.as_ref();
+                    let requester = requester.filter(|one| one.check_verifies().is_ok());
                     let requester = requester.ok_or(tercel::error::Misuse::NoPostHandshakeAuth)?;
                     let sender = &mut sending.sender;
                     let pending = sender.request_certificate(requester, demand, output.bytes())?;

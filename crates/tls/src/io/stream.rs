@@ -17,7 +17,7 @@ use crate::connection::post_handshake_auth::client::CertificateRequested;
 use crate::connection::post_handshake_auth::server::ClientCertificate;
 use crate::connection::receiver::{Filled, Opened};
 use crate::error::handshake::HandshakeError;
-use crate::error::{Error, InternalError, Misuse, PeerError};
+use crate::error::{Error, InternalError, PeerError};
 use crate::handshake::Handshake;
 use crate::io::drain::{HalfClose, MAX_DRAIN_TIME, MAX_DRAINED_BYTES};
 use crate::record::limits;
@@ -145,7 +145,8 @@ impl<T: Read + Write> Stream<T> {
     /// key. RFC 9846 4.7.3
     ///
     /// # Errors
-    /// The errors of the transport; [`Misuse::WrongVersion`] in TLS 1.2.
+    /// The errors of the transport;
+    /// [`Misuse::WrongVersion`](crate::error::Misuse::WrongVersion) in TLS 1.2.
     pub fn update_key(&mut self, request: bool) -> io::Result<()> {
         self.connection.sender.update_key(request, &mut self.sealed).map_err(to_io)?;
         self.send_sealed_now()
@@ -156,12 +157,12 @@ impl<T: Read + Write> Stream<T> {
     /// `certificate_request_context`. RFC 9846 4.7.2
     ///
     /// # Errors
-    /// The errors of [`Connection::request_certificate`] and of the transport;
-    /// [`Misuse::VerifierAsks`] if the configuration's verifier is [`crate::Policy::Ask`].
+    /// The errors of [`Connection::request_certificate`], of
+    /// [`check_verifies`](crate::server::CertificateRequester::check_verifies) and of the
+    /// transport.
     pub fn request_certificate(&mut self, demand: ClientAuth) -> io::Result<Vec<u8>> {
-        let requester = self.connection.requester.as_ref();
-        if requester.is_some_and(|requester| !requester.verifies()) {
-            return Err(to_io(Misuse::VerifierAsks.into()));
+        if let Some(requester) = &self.connection.requester {
+            requester.check_verifies().map_err(to_io)?;
         }
         let context = self.connection.request_certificate(demand, &mut self.sealed);
         let context = context.map_err(to_io)?;

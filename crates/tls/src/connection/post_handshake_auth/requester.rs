@@ -26,6 +26,15 @@ impl CertificateRequester {
         matches!(self.0.config.client_verifier, Some(Policy::Here(_)))
     }
 
+    /// Checks that the library verifies the certificates of answers, for a caller that would use
+    /// them unverified, such as a stream, which asks no question.
+    ///
+    /// # Errors
+    /// [`Misuse::VerifierAsks`] if the verifier is [`Policy::Ask`](crate::Policy::Ask).
+    pub fn check_verifies(&self) -> Result<(), Error> {
+        if self.verifies() { Ok(()) } else { Err(Misuse::VerifierAsks.into()) }
+    }
+
     pub(crate) fn new(context: Box<HandshakeContext<ServerConfig>>) -> Self {
         Self(context)
     }
