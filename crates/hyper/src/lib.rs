@@ -37,6 +37,19 @@
 //! # }
 //! ```
 //!
+//! A certificate that is renewed while the server runs takes one expression in place of the
+//! credential, and the files are watched:
+//!
+//! ```no_run
+//! # fn config() -> Result<(), Box<dyn std::error::Error>> {
+//! use tercel_hyper::tercel::{ServerConfig, files::CertificateWatcher};
+//!
+//! let watcher = CertificateWatcher::new("chain.pem", "key.pem");
+//! let credentials = watcher.start(|change| eprintln!("{change}"))?;
+//! let config = ServerConfig::builder().replaceable_credentials(credentials).build()?;
+//! # let _ = config; Ok(()) }
+//! ```
+//!
 //! # Features
 //!
 //! `axum` and `tonic` make [`HttpsListener`] a listener of axum and a stream of connections for

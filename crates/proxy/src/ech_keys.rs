@@ -18,12 +18,12 @@ use std::sync::{Arc, PoisonError};
 use nix::fcntl::OFlag;
 use tercel::crypto::HashAlgorithm;
 use tercel::ech::{Key, Keys, Retry};
+use tercel::files::{FileSnapshot, WatchedFiles};
 use tercel::pki_types::UnixTime;
 use tercel_crypto::Hash;
 use tercel_crypto::lock::{Mutex, MutexGuard};
 use zeroize::Zeroizing;
 
-use crate::certificates::watch::{Snapshot, Watched, record_folder};
 use crate::config::{EchFolder, without_number};
 
 /// Maximum size of a file. A key and its configuration have some hundred bytes.
@@ -175,12 +175,12 @@ impl EchKeys {
     }
 }
 
-impl Watched for EchKeys {
+impl WatchedFiles for EchKeys {
     type Changes = EchChange;
 
-    fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot::new();
-        record_folder(&self.settings.directory, false, &mut snapshot);
+    fn snapshot(&self) -> FileSnapshot {
+        let mut snapshot = FileSnapshot::new();
+        snapshot.add_folder(&self.settings.directory, false);
         snapshot
     }
 
@@ -190,6 +190,10 @@ impl Watched for EchKeys {
 
     fn has_problems(&self) -> bool {
         self.state().problem.is_some()
+    }
+
+    fn reload_panicked(&self) {
+        tracing::error!("reload of changed files failed; trying again");
     }
 }
 
@@ -313,8 +317,9 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use tercel::files::FileWatch;
+
     use super::*;
-    use crate::certificates::watch::Watch;
     use crate::config::Ech;
     use crate::testing::Folder;
 
@@ -372,7 +377,7 @@ mod tests {
         let (sender, changes) = mpsc::channel();
         let changed = move |change: &EchChange| sender.send(change.clone()).unwrap();
         let interval = Duration::from_millis(20);
-        let watch = Watch::start_for("ech keys", Arc::clone(&keys), interval, changed).unwrap();
+        let watch = FileWatch::start("ech keys", Arc::clone(&keys), interval, changed).unwrap();
         let next = || changes.recv_timeout(Duration::from_secs(10)).unwrap();
         write(&folder, "2.ech", &pem());
         assert_eq!(next(), EchChange::Replaced(2, vec!["2.ech".to_owned()]));

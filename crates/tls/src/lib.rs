@@ -48,6 +48,7 @@
 //! |---|---|
 //! | configure a client or a server | [`ClientConfig`], [`ServerConfig`] |
 //! | configure a certificate | [`Credential`], [`certificates::Credentials`] |
+//! | renew a certificate while the server runs | [`files::CertificateWatcher`] |
 //! | verify the peer differently, check OCSP | [`certificates::ChainPolicy`], [`pki::OcspPolicy`] |
 //! | authenticate without certificates | [`psk`] |
 //! | let the application decide, at once or later | [`Policy`], [`Question`] |
@@ -206,6 +207,16 @@ pub mod certificates {
     pub use crate::auth::native_roots::native_roots;
     pub use crate::auth::verifier::{AcceptAnyPeer, ChainPolicy, RefuseAnyPeer, TrustedRawKeys};
     pub use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
+}
+
+/// Files: a server's credential that is replaced when its files change, and watches of other files.
+pub mod files {
+    pub use crate::io::files::credential::{
+        CredentialBytes, CredentialFiles, LoadedCredential, contains_private_key,
+    };
+    pub use crate::io::files::error::{FileError, FileErrorReason};
+    pub use crate::io::files::watch::{FileSnapshot, FileWatch, WatchedFiles};
+    pub use crate::io::files::watcher::{CertificateChange, CertificateWatcher};
 }
 
 /// Session resumption: sessions and their stores, tickets and their keys, the replay guard of early

@@ -20,7 +20,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::pair::{self, Files};
+use tercel::files::{CredentialFiles as Files, contains_private_key};
+
 use super::problem::{Problem, Reason};
 
 /// Maximum number of directory entries read from one folder. A folder with more entries is probably
@@ -112,7 +113,7 @@ impl FileNames<'_> {
 
     /// Adds a certificate without a key file. It is ignored unless its own file contains a key.
     fn without_key(&self, name: &str, stem: &str, found: &mut ScanResult) {
-        if pair::holds_key(&self.folder.join(name)) {
+        if contains_private_key(&self.folder.join(name)) {
             found.files.push(self.files(name, name, stem));
         } else {
             found.keyless.push(self.folder.join(name));

@@ -2,31 +2,32 @@
 //!
 //! [`Certificates::load`] fails with the first problem. [`Certificates::reload`] never removes a
 //! certificate because of a problem: each pair stays in use until valid files replace it, and is
-//! removed when its files are gone. [`watch`] reloads when files change.
+//! removed when its files are gone. A [`tercel::files::FileWatch`] reloads when files change.
 //!
 //! An expired certificate is accepted (with a warning) by `load`, so that one expired certificate
 //! does not stop the service of all other names, but `reload` never replaces another certificate by
 //! an expired one.
 
 pub mod layout;
-mod pair;
 pub mod problem;
 #[cfg(test)]
 mod tests;
-pub mod watch;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
+use tercel::crypto::KeyKind;
+pub use tercel::files::CredentialFiles as Files;
+use tercel::files::LoadedCredential;
+use tercel::pki::Usage;
 use tercel::pki_types::UnixTime;
 use tercel::{Credential, certificates::Credentials};
 use tercel_crypto::lock::{Mutex, MutexGuard};
 
 use crate::observability::metrics::Expiry;
-pub use pair::Files;
-use pair::{Pair, PairBytes};
 use problem::{Problem, Reason};
 
 /// The files and folders from which certificates are read.
@@ -118,7 +119,7 @@ type Id = (usize, PathBuf);
 struct Loaded {
     files: Files,
     digest: [u8; 32],
-    pair: Pair,
+    pair: LoadedCredential,
 }
 
 impl Certificates {
@@ -130,11 +131,7 @@ impl Certificates {
     pub fn load(source: Source) -> Result<(Self, Changes), Problem> {
         let mut state = State::default();
         let changes = state.read(&source, UnixTime::now(), OutOfDate::Accepted);
-        let is_validity_period =
-            |reason: &Reason| matches!(reason, Reason::Expired(_) | Reason::NotYetValid(_));
-        if let Some(problem) =
-            changes.problems.iter().find(|problem| !is_validity_period(&problem.reason))
-        {
+        if let Some(problem) = changes.problems.iter().find(|each| !each.is_validity_period()) {
             return Err(problem.clone());
         }
         if state.pairs.is_empty() {
@@ -177,10 +174,10 @@ impl Certificates {
     pub fn expiries(&self) -> Vec<Expiry> {
         let of_pair = |((_, file), loaded): (&Id, &Loaded)| {
             let (file, not_after) =
-                (file.to_string_lossy().into_owned(), loaded.pair.not_after.as_secs());
+                (file.to_string_lossy().into_owned(), loaded.pair.not_after().as_secs());
             let of_name =
                 |name: &String| Expiry { name: name.clone(), file: file.clone(), not_after };
-            loaded.pair.names.iter().map(of_name).collect::<Vec<_>>()
+            loaded.pair.names().iter().map(of_name).collect::<Vec<_>>()
         };
         self.state().pairs.iter().flat_map(of_pair).collect()
     }
@@ -188,13 +185,13 @@ impl Certificates {
     /// What each file contains, and what of it is skipped.
     #[must_use]
     pub fn contents(&self) -> Vec<String> {
-        self.state().pairs.values().flat_map(|loaded| loaded.pair.contents.clone()).collect()
+        self.state().pairs.values().flat_map(|loaded| loaded.pair.contents().to_vec()).collect()
     }
 
     /// Whether a certificate covers this DNS name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
-        self.state().pairs.values().any(|loaded| loaded.pair.credential.covers(name))
+        self.state().pairs.values().any(|loaded| loaded.pair.covers(name))
     }
 
     /// Number of problems that the last reload left.
@@ -277,18 +274,18 @@ impl State {
         out_of_date: OutOfDate,
         exposed: &mut Vec<PathBuf>,
     ) -> Result<Option<NewPair>, Problem> {
-        let bytes = PairBytes::read(files)?;
-        exposed.extend(bytes.exposed_key.clone());
+        let bytes = files.read()?;
+        exposed.extend(bytes.has_exposed_key().then(|| files.key.clone()));
         let digest = bytes.digest();
         if self.pairs.get(id).is_some_and(|loaded| loaded.digest == digest) {
             return Ok(None);
         }
-        let pair = bytes.parse(files)?;
-        let warning = match pair.check_time(files, now) {
+        let pair = bytes.parse(Usage::Server)?;
+        let warning = match pair.check_time(now).map_err(Problem::from) {
             Err(problem) if out_of_date == OutOfDate::Rejected => return Err(problem),
             other => other.err(),
         };
-        let skipped = if pair.skipped > 0 { pair.contents.clone() } else { Vec::new() };
+        let skipped = if pair.skipped() > 0 { pair.contents().to_vec() } else { Vec::new() };
         let new =
             self.pairs.insert(id.clone(), Loaded { files: files.clone(), digest, pair }).is_none();
         Ok(Some(NewPair { new, warning, skipped }))
@@ -324,8 +321,19 @@ impl State {
     /// Copies of all credentials: explicitly named pairs first, then by key type, then by name.
     fn credentials(&self) -> Vec<Credential> {
         let mut pairs: Vec<_> = self.pairs.iter().collect();
-        pairs.sort_by_key(|((place, _), loaded)| (*place, loaded.pair.preference()));
+        pairs.sort_by_key(|((place, _), loaded)| (*place, preference(loaded.pair.kind())));
         pairs.into_iter().map(|(_, loaded)| loaded.pair.credential()).collect()
+    }
+}
+
+/// The sort order of key types for the same name. The first type that a client can verify is used,
+/// so types that are stronger or cheaper to sign with come first.
+fn preference(kind: KeyKind) -> u8 {
+    match kind {
+        KeyKind::MlDsa44 | KeyKind::MlDsa65 | KeyKind::MlDsa87 => 0,
+        KeyKind::EcdsaP256 | KeyKind::EcdsaP384 | KeyKind::EcdsaP521 | KeyKind::Ed25519 => 1,
+        // RSA and unknown types.
+        _ => 2,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::certificates::watch::Watch;
+use tercel::files::FileWatch;
+
 use crate::certificates::{Certificates, Changes};
 use crate::ech_keys::{EchChange, EchKeys};
 use crate::observability::metrics::{Metrics, labels};
@@ -16,14 +17,14 @@ pub(super) fn watch(
     metrics: &Arc<Metrics>,
     all: &[Arc<Certificates>],
     ech: Option<&Arc<EchKeys>>,
-) -> Vec<Watch> {
+) -> Vec<FileWatch> {
     publish(metrics, all);
     let mut watches = Vec::new();
     metrics.set_ech_key(ech.and_then(|ech| ech.since()));
     if let Some(ech) = ech {
         let (metrics, keys) = (Arc::clone(metrics), Arc::clone(ech));
         let changed = move |change: &EchChange| publish_ech(&metrics, &keys, change);
-        match Watch::start_for("ech keys", Arc::clone(ech), POLL_INTERVAL, changed) {
+        match FileWatch::start("ech keys", Arc::clone(ech), POLL_INTERVAL, changed) {
             Ok(watch) => watches.push(watch),
             Err(error) => tracing::error!(%error, "cannot start certificate watch"),
         }
@@ -35,7 +36,7 @@ pub(super) fn watch(
             metrics.reloaded(labels::Reload::Certificates, changes.problems.is_empty());
             publish(&metrics, &others);
         };
-        match Watch::start(Arc::clone(certificates), POLL_INTERVAL, changed) {
+        match FileWatch::start("certificates", Arc::clone(certificates), POLL_INTERVAL, changed) {
             Ok(watch) => watches.push(watch),
             Err(error) => tracing::error!(%error, "cannot start certificate watch"),
         }
@@ -44,7 +45,7 @@ pub(super) fn watch(
 }
 
 /// Stops the watches without waiting for a poll in progress.
-pub(super) fn stop_watches(watches: &mut Vec<Watch>) {
+pub(super) fn stop_watches(watches: &mut Vec<FileWatch>) {
     let ended = std::mem::take(watches);
     tokio::task::spawn_blocking(move || drop(ended));
 }

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use tercel::crypto::hash_lanes;
+use tercel::files::FileWatch;
 use tercel::fips::fips_module;
 use tercel_fleet::Fleet;
 use tokio::time::MissedTickBehavior;
 
-use crate::certificates::watch::Watch;
 use crate::config::Config;
 use crate::observability::admin::{self, Health};
 use crate::observability::logs;
@@ -107,7 +107,7 @@ async fn supervise(
 struct Supervisor {
     proxy: Proxy,
     health: Arc<Health>,
-    watches: Vec<Watch>,
+    watches: Vec<FileWatch>,
     reload: Reload,
     draining: bool,
 }
@@ -201,11 +201,15 @@ impl Supervisor {
 }
 
 /// The name of a thread, other than a worker, that has ended although it is needed.
-fn ended_thread(logging: &logs::Logging, proxy: &Proxy, watches: &[Watch]) -> Option<&'static str> {
+fn ended_thread(
+    logging: &logs::Logging,
+    proxy: &Proxy,
+    watches: &[FileWatch],
+) -> Option<&'static str> {
     let has_lost_thread = |fleet: Fleet| fleet.has_lost_thread();
     [
         (logging.has_ended(), "log"),
-        (watches.iter().any(Watch::has_ended), "certificates"),
+        (watches.iter().any(FileWatch::has_ended), "certificates"),
         (proxy.fleet().is_some_and(has_lost_thread), "tercel-fleet"),
     ]
     .into_iter()

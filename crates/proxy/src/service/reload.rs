@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use tercel::files::FileWatch;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::proxy::{PreparedConfig, Proxy};
 use super::{certificate_watch, startup};
-use crate::certificates::watch::Watch;
 use crate::config::{Config, ConfigError};
 use crate::observability::metrics::labels;
 
@@ -24,7 +24,7 @@ pub(super) enum Step {
     /// The configuration was loaded.
     Configuration(Result<Box<PreparedConfig>, ConfigError>),
     /// Ticket keys and certificates were reloaded, and the new watches were started.
-    Files(Vec<Watch>),
+    Files(Vec<FileWatch>),
     /// The thread of the step panicked.
     Panicked,
 }
@@ -32,7 +32,7 @@ pub(super) enum Step {
 impl Reload {
     /// Starts a reload. If a reload is in progress, another reload is queued, because the first may
     /// have read files before they changed.
-    pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
+    pub(super) fn begin(&mut self, proxy: &Proxy, watches: &mut Vec<FileWatch>) {
         if !self.step.is_empty() {
             if !self.is_queued {
                 // The queued reload is logged, because a slow name server or a FIFO may block the
@@ -64,7 +64,7 @@ impl Reload {
         &mut self,
         step: Step,
         proxy: &mut Proxy,
-        watches: &mut Vec<Watch>,
+        watches: &mut Vec<FileWatch>,
     ) -> bool {
         match step {
             Step::Configuration(prepared) => {
@@ -92,7 +92,7 @@ impl Reload {
         self.step.is_empty()
     }
 
-    fn read_files(&mut self, proxy: &Proxy, watches: &mut Vec<Watch>) {
+    fn read_files(&mut self, proxy: &Proxy, watches: &mut Vec<FileWatch>) {
         let metrics = Arc::clone(proxy.metrics());
         let (fleet, all, ech) = (proxy.fleet(), proxy.certificates(), proxy.ech_files());
         let before = std::mem::take(watches);

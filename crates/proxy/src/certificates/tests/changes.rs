@@ -16,7 +16,11 @@ fn expired_certificate_is_accepted_at_start_only() {
     write_pair(folder.path(), "old", &old);
     let (certificates, changes) = Certificates::load(source(&folder)).unwrap();
     assert_eq!(names(&certificates), ["old.test"]);
-    assert!(matches!(changes.problems[0].reason, Reason::Expired(_)), "{:?}", changes.problems);
+    assert!(
+        matches!(changes.problems[0].reason, Reason::File(FileErrorReason::Expired(_))),
+        "{:?}",
+        changes.problems
+    );
     assert!(changes.problems[0].to_string().contains("expired at 2001-01-01"));
 
     let good = generate("old.test");
@@ -26,7 +30,7 @@ fn expired_certificate_is_accepted_at_start_only() {
     write_pair(folder.path(), "old", &old);
     let changes = certificates.reload();
     assert!(!changes.any());
-    assert!(matches!(changes.problems[0].reason, Reason::Expired(_)));
+    assert!(matches!(changes.problems[0].reason, Reason::File(FileErrorReason::Expired(_))));
     assert_eq!(leaf(&certificates, "old.test"), before);
 }
 
@@ -40,7 +44,10 @@ fn not_yet_valid_certificate_is_loaded_when_it_becomes_valid() {
         generate_with("a.test", &key, |params| params.not_before = date_time_ymd(2090, 1, 1));
     write_pair(folder.path(), "a", &early);
     let changes = certificates.reload();
-    assert!(matches!(changes.problems[0].reason, Reason::NotYetValid(_)), "{changes:?}");
+    assert!(
+        matches!(changes.problems[0].reason, Reason::File(FileErrorReason::NotYetValid(_))),
+        "{changes:?}"
+    );
     let then = UnixTime::since_unix_epoch(Duration::from_secs(3_786_912_001));
     assert_eq!(certificates.reload_at(then).replaced.len(), 1);
 }
@@ -60,7 +67,7 @@ fn bad_files_keep_the_previous_pair_and_are_reported_once() {
     assert_eq!(changes.problems.len(), 1);
     assert!(matches!(
         changes.problems[0].reason,
-        Reason::Certificate(PemError::NoEnd | PemError::NotBase64)
+        Reason::File(FileErrorReason::Certificate(PemError::NoEnd | PemError::NotBase64))
     ));
     assert_eq!(changes.replaced, [folder.path().join("b.crt")], "one bad pair holds up no other");
     assert_eq!(leaf(&certificates, "a.test"), before);
@@ -70,7 +77,10 @@ fn bad_files_keep_the_previous_pair_and_are_reported_once() {
     write(&folder.path().join("a.crt"), generate("a.test").chain);
     let changes = certificates.reload();
     let mismatch = &changes.problems[0].reason;
-    assert!(matches!(mismatch, Reason::Credential { error: CredentialError::KeyMismatch, .. }));
+    assert!(matches!(
+        mismatch,
+        Reason::File(FileErrorReason::Credential { error: CredentialError::KeyMismatch, .. })
+    ));
     assert_eq!(leaf(&certificates, "a.test"), before, "a new certificate with the old key");
 
     write_pair(folder.path(), "a", &generate("a.test"));
@@ -130,7 +140,7 @@ fn empty_or_missing_folder_keeps_loaded_certificates() {
     assert!(matches!(reported[..], [Reason::MissingPartner { .. }, Reason::Empty]), "{reported:?}");
     fs::remove_dir_all(&inner).unwrap();
     let reported = reasons(certificates.reload());
-    assert!(matches!(reported[..], [Reason::Unreadable(_)]), "{reported:?}");
+    assert!(matches!(reported[..], [Reason::File(FileErrorReason::Unreadable(_))]), "{reported:?}");
     assert_eq!(names(&certificates), ["a.test"]);
 }
 
@@ -141,7 +151,7 @@ fn new_ocsp_response_replaces_the_pair() {
     let certificates = loaded(&folder);
     write(&folder.path().join("a.ocsp"), [7; 9]);
     assert_eq!(certificates.reload().replaced.len(), 1);
-    assert_eq!(certificates.state().pairs.values().next().unwrap().pair.ocsp_response, [7; 9]);
+    assert_eq!(certificates.state().pairs.values().next().unwrap().pair.ocsp_response(), [7; 9]);
 }
 
 /// Kubernetes updates a volume by atomically replacing the link `..data`.
@@ -158,7 +168,8 @@ fn swapped_symlinks_are_detected() {
     let (sender, receiver) = mpsc::channel();
     let changed = move |changes: &Changes| sender.send(changes.clone()).unwrap();
     let watch =
-        Watch::start(Arc::clone(&certificates), Duration::from_millis(10), changed).unwrap();
+        FileWatch::start("x", Arc::clone(&certificates), Duration::from_millis(10), changed)
+            .unwrap();
     symlink("..2", at.join("..next")).unwrap();
     fs::rename(at.join("..next"), at.join("..data")).unwrap();
     let changes = receiver.recv_timeout(Duration::from_secs(60)).unwrap();

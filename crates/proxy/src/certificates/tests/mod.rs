@@ -7,9 +7,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, date_time_ymd};
+use tercel::files::{FileErrorReason, FileWatch};
 use tercel::{certificates::CredentialError, pki::PemError};
 
-use super::watch::Watch;
 use super::*;
 use crate::pem_cases::check;
 use crate::testing::Folder;
@@ -102,7 +102,7 @@ fn every_folder_layout_is_loaded() {
         [at.join("archive-of-certbot/live1.pem"), at.join("secret/ca.crt")]
     );
     let state = certificates.state();
-    let staples = state.pairs.values().filter(|loaded| loaded.pair.ocsp_response == [1, 2, 3]);
+    let staples = state.pairs.values().filter(|loaded| loaded.pair.ocsp_response() == [1, 2, 3]);
     assert_eq!(staples.count(), 1);
 }
 
@@ -238,11 +238,12 @@ fn pipes_and_oversized_files_are_refused() {
     let folder = Folder::new();
     write(&folder.path().join("x.key"), generate("a.test").key);
     nix::unistd::mkfifo(&folder.path().join("x.crt"), nix::sys::stat::Mode::S_IRUSR).unwrap();
-    assert_eq!(load_error(&folder).reason, Reason::Unreadable("not a regular file".to_owned()));
+    let not_regular = FileErrorReason::Unreadable("not a regular file".to_owned());
+    assert_eq!(load_error(&folder).reason, Reason::File(not_regular));
     let long = vec![b'\n'; 2 << 20];
     fs::remove_file(folder.path().join("x.crt")).unwrap();
     write(&folder.path().join("x.crt"), long);
-    assert_eq!(load_error(&folder).reason, Reason::TooLong);
+    assert_eq!(load_error(&folder).reason, Reason::File(FileErrorReason::TooLong));
 }
 
 #[test]
