@@ -212,59 +212,6 @@ fn after(side: Side, direction: Direction, kind: T) -> Option<MessageState> {
     STATES.iter().find(fits).map(|state| (state.3, state.4))
 }
 
-/// The short texts of the states, by OpenSSL's numbers. The two states of an end of early data have
-/// one text.
-static SHORT_TEXTS: &[(c_int, &CStr)] = &[
-    (0, c"PINIT"),
-    (1, c"SSLOK"),
-    (3, c"TRSH"),
-    (4, c"TRSC"),
-    (5, c"TRCS"),
-    (6, c"TRSKE"),
-    (7, c"TRCR"),
-    (8, c"TRSD"),
-    (9, c"TRST"),
-    (10, c"TRCCS"),
-    (11, c"TRFIN"),
-    (12, c"TWCH"),
-    (13, c"TWCC"),
-    (14, c"TWCKE"),
-    (15, c"TWCV"),
-    (16, c"TWCCS"),
-    (18, c"TWFIN"),
-    (20, c"TRCH"),
-    (22, c"TWSH"),
-    (23, c"TWSC"),
-    (24, c"TWSKE"),
-    (25, c"TWCR"),
-    (26, c"TWSD"),
-    (27, c"TRCC"),
-    (28, c"TRCKE"),
-    (29, c"TRCV"),
-    (31, c"TRCCS"),
-    (32, c"TRFIN"),
-    (33, c"TWST"),
-    (34, c"TWCS"),
-    (35, c"TWCCS"),
-    (36, c"TWFIN"),
-    (37, c"TWEE"),
-    (38, c"TREE"),
-    (39, c"TRSCV"),
-    (40, c"TWSCV"),
-    (42, c"TWSKU"),
-    (43, c"TWCKU"),
-    (44, c"TRCKU"),
-    (45, c"TRSKU"),
-    (48, c"TWEOED"),
-    (49, c"TWEOED"),
-];
-
-/// The short text of a state.
-pub(crate) fn short_text(number: c_int) -> &'static CStr {
-    let found = SHORT_TEXTS.iter().find(|(known, _)| *known == number);
-    found.map_or(c"UNKWN ", |(_, text)| text)
-}
-
 /// The number and the text of a state.
 pub(crate) type MessageState = (c_int, &'static CStr);
 
@@ -273,6 +220,7 @@ pub(crate) const BEFORE: MessageState = (0, c"before SSL initialization");
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::short_text;
     use super::*;
 
     #[test]

@@ -127,7 +127,7 @@ impl Ssl {
         let after = self.state_of_new_session.get();
         let is_in_handshake = || self.is_in_handshake().then(|| self.message_state.get()).flatten();
         if let Some((number, _)) = after.or_else(is_in_handshake) {
-            return super::messages::short_text(number);
+            return short_text(number);
         }
         match &*self.stage.borrow() {
             Stage::New => c"PINIT",
@@ -168,4 +168,57 @@ impl Ssl {
         self.failed.set(true);
         self.want.set(Want::Nothing);
     }
+}
+
+/// The short texts of the states, by OpenSSL's numbers. The two states of an end of early data have
+/// one text.
+static SHORT_TEXTS: &[(c_int, &CStr)] = &[
+    (0, c"PINIT"),
+    (1, c"SSLOK"),
+    (3, c"TRSH"),
+    (4, c"TRSC"),
+    (5, c"TRCS"),
+    (6, c"TRSKE"),
+    (7, c"TRCR"),
+    (8, c"TRSD"),
+    (9, c"TRST"),
+    (10, c"TRCCS"),
+    (11, c"TRFIN"),
+    (12, c"TWCH"),
+    (13, c"TWCC"),
+    (14, c"TWCKE"),
+    (15, c"TWCV"),
+    (16, c"TWCCS"),
+    (18, c"TWFIN"),
+    (20, c"TRCH"),
+    (22, c"TWSH"),
+    (23, c"TWSC"),
+    (24, c"TWSKE"),
+    (25, c"TWCR"),
+    (26, c"TWSD"),
+    (27, c"TRCC"),
+    (28, c"TRCKE"),
+    (29, c"TRCV"),
+    (31, c"TRCCS"),
+    (32, c"TRFIN"),
+    (33, c"TWST"),
+    (34, c"TWCS"),
+    (35, c"TWCCS"),
+    (36, c"TWFIN"),
+    (37, c"TWEE"),
+    (38, c"TREE"),
+    (39, c"TRSCV"),
+    (40, c"TWSCV"),
+    (42, c"TWSKU"),
+    (43, c"TWCKU"),
+    (44, c"TRCKU"),
+    (45, c"TRSKU"),
+    (48, c"TWEOED"),
+    (49, c"TWEOED"),
+];
+
+/// The short text of a state.
+pub(crate) fn short_text(number: c_int) -> &'static CStr {
+    let found = SHORT_TEXTS.iter().find(|(known, _)| *known == number);
+    found.map_or(c"UNKWN ", |(_, text)| text)
 }
