@@ -17,9 +17,9 @@ use tokio::net::{TcpListener, ToSocketAddrs};
 /// hyper itself, see [`Self::accept`].
 ///
 /// The handler of a request must not rely on the server name of the handshake for the identity of
-/// the client: browsers send requests for several names over one connection (RFC 9113 9.1.1). If
-/// names demand different client certificates, answer a request whose authority is not
-/// [`TlsInfo::server_name`](crate::TlsInfo::server_name) with 421. RFC 9110 15.5.20
+/// the client: browsers send requests for several names over one connection of HTTP/2. If names
+/// demand different client certificates, answer a request whose authority is not
+/// [`TlsInfo::server_name`](crate::TlsInfo::server_name) with 421 (Misdirected Request).
 ///
 /// HTTP/2 is used with clients that offer it if the configuration's `alpn` names `h2`. Call
 /// [`Self::new`] with a [`TlsListener`] to set limits or a callback for failures.

@@ -50,8 +50,8 @@ impl CredentialFiles {
         Self { chain: chain.into(), key: key.into(), ocsp_response: None }
     }
 
-    /// Reads the files and checks that they form a credential that is valid now and, on a server, is
-    /// for servers (RFC 5280 4.2.1.12).
+    /// Reads the files and checks that they form a credential that is valid now, and that a
+    /// server's is for servers (RFC 5280 4.2.1.12).
     ///
     /// # Errors
     /// The first reason why the files cannot be used.
