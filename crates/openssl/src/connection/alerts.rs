@@ -3,9 +3,11 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
+use tercel::wire::AlertDescription;
 
 use super::Ssl;
-use super::state::Side;
+use super::state::{Side, Stage};
+use crate::settings::options::RECEIVED_SHUTDOWN;
 
 pub(crate) const WARNING: u8 = 1;
 pub(crate) const FATAL: u8 = 2;
@@ -61,12 +63,15 @@ impl Ssl {
         self.inform(place, c_int::from(level) << 8 | c_int::from(description));
     }
 
-    /// Reports the alert that an error was caused by, or that was sent for it.
-    pub(crate) fn report_received(&self, error: Error) {
-        match (error, error.alert()) {
-            (Error::AlertReceived(alert), _) => self.report_alert(true, FATAL, alert.0),
-            (_, Some(alert)) => self.report_alert(false, FATAL, alert.0),
-            _ => {}
+    /// The peer sent a fatal alert. As with OpenSSL, the callback sees the connection before it
+    /// fails, and reading ends as after close_notify.
+    pub(super) fn alert_received(&self, error: Error, alert: AlertDescription) {
+        self.report_alert(true, FATAL, alert.0);
+        if !self.is_connected() {
+            self.stage.replace(Stage::Failed);
         }
+        self.fail(error);
+        self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+        self.remove_session();
     }
 }

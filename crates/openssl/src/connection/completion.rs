@@ -34,6 +34,9 @@ impl Ssl {
             // has refused its beginning.
             self.interrupted.take();
         }
+        if self.message_state.get().is_some() {
+            self.report_progress();
+        }
         self.stage.replace(Stage::Connected(connection));
         self.report_done();
         if is_server {

@@ -21,8 +21,11 @@ use crate::errors::{self, reasons};
 /// The state of early data of a connection.
 #[derive(Default)]
 pub(crate) struct Early {
-    /// Server: whether the program reads early data.
-    reads: Cell<bool>,
+    /// Server: how far the program has read early data.
+    reads: Cell<Reads>,
+    /// Server: whether the function that reads early data waits for the ClientHello. As with
+    /// OpenSSL, the application calls it again, and neither `SSL_read` nor `SSL_write`.
+    waits: Cell<bool>,
     /// Client: whether the program writes early data.
     pub(crate) writes: Cell<bool>,
     /// The call of the handshake that runs.
@@ -31,6 +34,17 @@ pub(crate) struct Early {
     pub(crate) unread: RefCell<Plaintext>,
     /// Server: the number of bytes that were received.
     received: Cell<usize>,
+}
+
+/// How far a server's program has read early data.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Reads {
+    /// It has not asked for any.
+    #[default]
+    Never,
+    Begun,
+    /// It knows that no more follows.
+    Finished,
 }
 
 /// The function that continues the handshake.
@@ -61,7 +75,8 @@ pub(crate) enum EarlyRead {
 impl Early {
     /// Forgets the early data of the last connection.
     pub(crate) fn clear(&self) {
-        self.reads.set(false);
+        self.reads.take();
+        self.waits.set(false);
         self.writes.set(false);
         self.unread.take();
         self.received.set(0);
@@ -71,25 +86,52 @@ impl Early {
 impl Ssl {
     /// A server reads early data, and continues the handshake for that.
     pub(crate) fn read_early(&self, out: &mut [u8]) -> EarlyRead {
-        let is_first = !self.early.reads.get();
-        if !self.is_server() || is_first && !matches!(*self.stage.borrow(), Stage::New) {
+        let can_read = match self.early.reads.get() {
+            Reads::Never => self.is_new(),
+            Reads::Begun => true,
+            Reads::Finished => false,
+        };
+        if !self.is_server() || !can_read {
             errors::push_not_now("only a server reads early data, before its handshake");
             return EarlyRead::Stopped;
         }
         self.take_side(Side::Server);
-        self.early.reads.set(true);
+        self.early.reads.set(Reads::Begun);
         loop {
             if self.early.unread.borrow().len() > 0 {
                 let count = self.early.unread.borrow_mut().copy_to(out, false);
+                self.early.waits.set(false);
                 return EarlyRead::Data(count);
             }
             if self.is_connected() {
+                self.early.reads.set(Reads::Finished);
+                self.early.waits.set(false);
                 return EarlyRead::Finished;
             }
             if self.handshake_for(Call::ReadEarly) != RECEIVED && !self.is_connected() {
+                self.early.waits.set(!self.has_received_hello());
                 return EarlyRead::Stopped;
             }
         }
+    }
+
+    /// Whether a server waits for a ClientHello with early data: then an error is in the queue.
+    pub(super) fn awaits_early_data(&self) -> bool {
+        let waits = self.early.waits.get();
+        if waits {
+            errors::push_not_now("a function for early data is to be called again");
+        }
+        waits
+    }
+
+    /// Whether a server is receiving early data: then an error is in the queue.
+    pub(super) fn reads_early_data(&self) -> bool {
+        let has_begun = self.early.reads.get() == Reads::Begun && self.early.received.get() > 0;
+        let reads = has_begun && !self.is_connected();
+        if reads {
+            errors::push_not_now("early data is being read");
+        }
+        reads
     }
 
     /// Writes early data of a client, or data of a server before the client's Finished.
@@ -201,10 +243,10 @@ impl Ssl {
         };
         self.with_handshake(|handshake| handshake.half_rtt_sender().map(abort));
         self.stage.replace(Stage::Failed);
-        self.report_alert(false, super::alerts::FATAL, alert.0);
+        errors::push(reasons::TOO_MUCH_EARLY_DATA);
         self.remove_session();
         self.send(true);
-        errors::push(reasons::TOO_MUCH_EARLY_DATA);
+        self.report_alert(false, super::alerts::FATAL, alert.0);
     }
 
     /// Makes known what is negotiated, for functions that the program calls with early data.
@@ -223,7 +265,8 @@ impl Ssl {
     pub(crate) fn answer_admission(&self, question: &AdmitEarlyDataQuestion) -> Answer {
         let callback = self.settings().callbacks.allow_early_data;
         let allowed = match callback.function {
-            _ if !self.early.reads.get() || !self.found_allows_early_data() => false,
+            _ if self.early.call.get() != Call::ReadEarly => false,
+            _ if !self.found_allows_early_data() => false,
             Some(function) => {
                 // SAFETY: the program set this function for these arguments. No cell is borrowed.
                 self.outside(|| unsafe { function(self.address(), callback.argument) }) > 0

@@ -12,6 +12,7 @@ use super::early_data::{self, Call};
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
 use super::steps::Unanswered;
+use super::tap::Message;
 use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::settings::options::{RECEIVED_SHUTDOWN, SENT_SHUTDOWN};
@@ -44,18 +45,18 @@ impl Ssl {
         if !matches!(*self.stage.borrow(), Stage::Failed | Stage::Connected(_)) {
             errors::clear();
         }
-        if matches!(*self.stage.borrow(), Stage::New) {
+        if self.is_new() {
+            // As with OpenSSL, nothing has begun for the callback.
+            self.report_start();
             if self.begin(side).is_none() {
                 // A program finds out in this way whether a version is enabled.
-                self.report_start();
                 self.report_exit(-1);
                 return -1;
             }
             if self.sees_messages() {
                 self.message_state.set(Some(super::messages::BEFORE));
+                self.sends.set(true);
             }
-            self.report_start();
-            self.report_progress();
         }
         if self.is_connected() {
             return self.continue_connected();
@@ -70,7 +71,8 @@ impl Ssl {
     }
 
     /// Continues an established connection: sends a message of the application, and the answer to
-    /// a request of the server. As with OpenSSL, a failed connection fails without another error.
+    /// a request of the server, or receives the rest of a client's answer. As with OpenSSL, a
+    /// failed connection fails without another error.
     fn continue_connected(&self) -> c_int {
         if self.failed.get() {
             return -1;
@@ -81,7 +83,8 @@ impl Ssl {
             self.failed.set(true);
             return -1;
         }
-        if self.answer_request() && self.send_message() == Moved::Done { 1 } else { -1 }
+        let is_answered = self.answer_requests() && self.finish_answer();
+        if is_answered && self.send_message() == Moved::Done { 1 } else { -1 }
     }
 
     /// Makes the handshake. `None`: an error is in the queue.
@@ -145,7 +148,7 @@ impl Ssl {
                     self.step.replace(Some(Next::Receive));
                     return early_data::STARTED;
                 }
-                Next::Receive => match self.receive() {
+                Next::Receive => match self.receive_message() {
                     Moved::Done => {}
                     Moved::Blocked => return -1,
                     Moved::End => {
@@ -202,15 +205,20 @@ impl Ssl {
         }
     }
 
+    fn receive_message(&self) -> Moved {
+        self.report_waiting();
+        self.receive()
+    }
+
     /// Ends a connection that a function of the program refused: an alert with its keys.
     fn refuse(&self, mut connection: Box<Connection>, alert: u8) {
         // The connection ends anyway.
         let _ = connection.sender.abort(AlertDescription(alert), self.unsent.borrow_mut().buffer());
         self.stage.replace(Stage::Failed);
-        self.deliver_alert([FATAL, alert]);
-        self.report_alert(false, FATAL, alert);
         self.remove_session();
         self.send(true);
+        self.deliver_alert([FATAL, alert]);
+        self.report_alert(false, FATAL, alert);
         self.want.set(Want::Nothing);
     }
 
@@ -234,7 +242,11 @@ impl Ssl {
         };
         self.received.replace(received);
         self.unsent.replace(unsent);
-        if let Some(tapped) = tapped {
+        let mut alert = None;
+        if let Some(mut tapped) = tapped {
+            if matches!(step, Some(Err(_))) {
+                alert = tapped.take_sent_alert();
+            }
             self.deliver(tapped);
         }
         if let Some(Ok(Next::Connected(connection))) = &mut step {
@@ -278,7 +290,7 @@ impl Ssl {
                 if is_foreign {
                     self.unsent.take();
                 }
-                self.failed(error);
+                self.failed(error, alert);
                 Err(())
             }
             // A failed handshake stays failed, without another error.
@@ -287,7 +299,7 @@ impl Ssl {
     }
 
     /// Whether the bytes to send begin with a HelloRetryRequest. RFC 9846 4.2.4
-    fn has_sent_retry(&self) -> bool {
+    pub(super) fn has_sent_retry(&self) -> bool {
         // The headers of the record and of the message, and the version, precede the random.
         self.unsent.borrow().bytes().get(11..43) == Some(&RETRY_RANDOM)
     }
@@ -306,22 +318,30 @@ impl Ssl {
         let _ = connection.sender.abort(alert, unsent.buffer());
         self.unsent.replace(unsent);
         self.stage.replace(Stage::Failed);
-        self.report_alert(false, super::alerts::FATAL, INTERNAL_ERROR);
         self.remove_session();
         self.send(true);
+        self.report_alert(false, super::alerts::FATAL, INTERNAL_ERROR);
         self.want.set(Want::Nothing);
     }
 
-    fn failed(&self, error: Error) {
+    /// Fails the handshake after an error, whose alert callbacks have not seen.
+    fn failed(&self, error: Error, message: Option<Message>) {
+        if let Error::AlertReceived(alert) = error {
+            return self.alert_received(error, alert);
+        }
         let refusal = match self.stage.replace(Stage::Failed) {
             Stage::Handshake(handshake) => handshake.refusal().cloned(),
             _ => None,
         };
-        self.report_received(error);
-        self.after_failure(error);
-        // The alert is sent if the transport accepts it.
-        self.send(true);
         self.fail_with(error, refusal.and_then(|refusal| refusal.explanation));
+        if let Some(alert) = error.alert() {
+            self.remove_session();
+            // The alert is sent if the transport accepts it.
+            self.send(true);
+            self.deliver_messages(message.into_iter().collect());
+            self.report_alert(false, FATAL, alert.0);
+            self.want.set(Want::Nothing);
+        }
     }
 
     /// Sends close_notify, then reads that of the peer. 1 when both are done, 0 after the first.
@@ -331,7 +351,8 @@ impl Ssl {
             errors::push(reasons::UNINITIALIZED);
             return -1;
         }
-        if !self.is_connected() || self.failed.get() || self.request.borrow().is_some() {
+        let is_busy = self.is_answering() || self.receives_answer();
+        if !self.is_connected() || self.failed.get() || is_busy {
             errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
             return -1;
         }

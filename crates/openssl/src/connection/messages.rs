@@ -28,6 +28,16 @@ pub(crate) fn set_tap(handshake: &mut Handshake) {
     handshake.set_message_tap(Arc::clone(&TAP) as Arc<dyn MessageTap>);
 }
 
+/// What the record layer has received since the beginning of a read.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Seen {
+    #[default]
+    Nothing,
+    Alert,
+    /// A message that OpenSSL's handshake handles alone: a ticket, or a key update.
+    Exchange,
+}
+
 /// A state of a handshake: after this message was sent or received by a side.
 type State = (Side, Direction, T, c_int, &'static CStr);
 
@@ -67,7 +77,7 @@ static STATES: &[State] = {
         (Server, S, T::CERTIFICATE_VERIFY, 40, c"TLSv1.3 write server certificate verify"),
         (Server, S, T::SERVER_KEY_EXCHANGE, 24, c"SSLv3/TLS write key exchange"),
         (Server, S, T::SERVER_HELLO_DONE, 26, c"SSLv3/TLS write server done"),
-        (Server, S, T::FINISHED, 36, c"SSLv3/TLS write finished"),
+        (Server, S, T::FINISHED, SERVER_FINISHED.0, SERVER_FINISHED.1),
         (Server, R, T::END_OF_EARLY_DATA, 49, c"TLSv1.3 read end of early data"),
         (Server, R, T::CERTIFICATE, 27, c"SSLv3/TLS read client certificate"),
         (Server, R, T::COMPRESSED_CERTIFICATE, 27, c"SSLv3/TLS read client certificate"),
@@ -87,9 +97,9 @@ static AFTER_CHANGE: &[(Side, Direction, c_int, &CStr)] = {
     use Side::{Client, Server};
     &[
         (Client, R, 10, c"SSLv3/TLS read change cipher spec"),
-        (Client, S, 16, c"SSLv3/TLS write change cipher spec"),
+        (Client, S, CLIENT_CHANGE.0, CLIENT_CHANGE.1),
         (Server, R, 31, c"SSLv3/TLS read change cipher spec"),
-        (Server, S, 35, c"SSLv3/TLS write change cipher spec"),
+        (Server, S, SERVER_CHANGE.0, SERVER_CHANGE.1),
     ]
 };
 
@@ -103,6 +113,9 @@ impl Ssl {
 
     /// Sees a message inside of a step.
     fn see(&self, direction: Direction, content_type: ContentType, content: &[u8]) {
+        if direction == Direction::Received {
+            self.take_notice(content_type, content.first().map(|kind| T(*kind)));
+        }
         if content_type == ContentType::HANDSHAKE {
             if let Some(values) = &mut *self.values.borrow_mut() {
                 values.see(direction, content_type, content);
@@ -125,6 +138,46 @@ impl Ssl {
         }
     }
 
+    /// Remembers what a read has received besides data.
+    fn take_notice(&self, content_type: ContentType, kind: Option<T>) {
+        let is_server = self.side.get() == Some(Side::Server);
+        match (content_type, kind) {
+            (ContentType::ALERT, _) => self.seen.set(Seen::Alert),
+            (ContentType::HANDSHAKE, Some(T::NEW_SESSION_TICKET | T::KEY_UPDATE)) => {
+                self.seen.set(Seen::Exchange);
+            }
+            (
+                ContentType::HANDSHAKE,
+                Some(kind @ (T::CERTIFICATE | T::COMPRESSED_CERTIFICATE | T::CERTIFICATE_VERIFY)),
+            ) if is_server => self.answer.set(Some(kind)),
+            (ContentType::HANDSHAKE, Some(T::FINISHED)) => self.answer.set(None),
+            _ => {}
+        }
+    }
+
+    /// Whether a server has received the beginning of a client's answer to a request after the
+    /// handshake. As with OpenSSL, the connection is in a handshake until the Finished.
+    pub(crate) fn receives_answer(&self) -> bool {
+        self.answer.get().is_some() && self.is_connected()
+    }
+
+    /// Whether a client has received a request after the handshake, and not answered it.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.answers.get() || !self.requests.borrow().is_empty()
+    }
+
+    /// The state of a connection that has not failed, after its handshake.
+    pub(crate) fn state_of_connected(&self) -> MessageState {
+        let state = match self.answer.get() {
+            Some(kind) => after(Side::Server, Direction::Received, kind),
+            None if self.is_answering() => {
+                after(Side::Client, Direction::Received, T::CERTIFICATE_REQUEST)
+            }
+            None => None,
+        };
+        state.unwrap_or(FINISHED)
+    }
+
     /// Whether the peer's hello was received.
     pub(crate) fn has_received_hello(&self) -> bool {
         let values = self.values.borrow();
@@ -141,17 +194,54 @@ impl Ssl {
         negotiated.map_or_else(highest, |ProtocolVersion(number)| number.into())
     }
 
-    /// Passes messages to the program, and the states after them.
+    /// Passes messages to the program, and reports the changes of the state.
     pub(crate) fn deliver_messages(&self, messages: Vec<Message>) {
         for message in messages {
-            let state = self.state_after(&message);
-            if state.is_some() {
-                self.message_state.set(state);
-            }
+            self.change_state(&message);
             self.call_message(&message);
-            if state.is_some() {
-                self.report_progress();
-            }
+        }
+    }
+
+    /// Changes the state for a message. As with OpenSSL, the callback sees the state before each
+    /// change, and once more where this side begins to wait for the peer.
+    fn change_state(&self, message: &Message) {
+        let Some(state) = self.state_after(message) else { return };
+        if self.is_connected() {
+            return self.report_progress();
+        }
+        let is_sent = message.direction == Direction::Sent;
+        let is_tls13 = message.version == crate::method::TLS1_3;
+        let is_client = self.side.get() == Some(Side::Client);
+        if message.content_type == ContentType::CHANGE_CIPHER_SPEC && is_client && is_tls13 {
+            // OpenSSL sends it before its next message.
+            self.changes.set(true);
+            return;
+        }
+        if !is_sent {
+            self.report_waiting();
+        }
+        if is_sent && self.changes.take() {
+            self.enter(CLIENT_CHANGE);
+        }
+        self.enter(state);
+        // Early data follows the server's flight, and a HelloRetryRequest.
+        let is_flight = state == SERVER_FINISHED || state == SERVER_CHANGE && self.has_sent_retry();
+        if is_tls13 && is_flight {
+            self.enter(EARLY_DATA);
+        }
+        self.sends.set(is_sent);
+    }
+
+    /// Enters a state of the handshake.
+    fn enter(&self, state: MessageState) {
+        self.report_progress();
+        self.message_state.set(Some(state));
+    }
+
+    /// Reports that this side waits for the peer, if it has sent a message since it last did.
+    pub(super) fn report_waiting(&self) {
+        if self.sends.take() {
+            self.report_progress();
         }
     }
 
@@ -214,6 +304,13 @@ fn after(side: Side, direction: Direction, kind: T) -> Option<MessageState> {
 
 /// The number and the text of a state.
 pub(crate) type MessageState = (c_int, &'static CStr);
+
+const CLIENT_CHANGE: MessageState = (16, c"SSLv3/TLS write change cipher spec");
+const SERVER_CHANGE: MessageState = (35, c"SSLv3/TLS write change cipher spec");
+const SERVER_FINISHED: MessageState = (36, c"SSLv3/TLS write finished");
+
+/// The state of a server of TLS 1.3 that may receive early data.
+const EARLY_DATA: MessageState = (46, c"TLSv1.3 early data");
 
 /// The state before the first message.
 pub(crate) const BEFORE: MessageState = (0, c"before SSL initialization");

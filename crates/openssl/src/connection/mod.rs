@@ -29,10 +29,12 @@ pub(crate) mod writing;
 
 use core::cell::{Cell, RefCell};
 use core::ffi::{c_int, c_long, c_void};
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use tercel::client::CertificateRequested;
 use tercel::message_tap::HandshakeValues;
+use tercel::wire::HandshakeType;
 use tercel::{Connection, ConnectionInfo, Handshake, Next, ReceiveBuffer};
 
 use crate::context::{Context, InUse};
@@ -82,9 +84,15 @@ pub(crate) struct Ssl {
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,
-    /// The request for a certificate after the handshake that a client has not answered, because a
-    /// callback wants to be called again.
-    pub(crate) request: RefCell<Option<CertificateRequested>>,
+    /// The requests for a certificate after the handshake that a client has not answered, in the
+    /// order of their arrival. The first one waits if its callback wants to be called again.
+    pub(crate) requests: RefCell<VecDeque<CertificateRequested>>,
+    /// Whether the client answers a request now.
+    pub(crate) answers: Cell<bool>,
+    /// The last message of an answer that a server is receiving, before the Finished.
+    pub(crate) answer: Cell<Option<HandshakeType>>,
+    /// What was received besides data.
+    pub(crate) seen: Cell<messages::Seen>,
     /// Whether a server has requested the client's certificate.
     pub(crate) has_requested: Cell<bool>,
     /// How the configuration of a server's handshake requests the client's certificate.
@@ -130,6 +138,10 @@ pub(crate) struct Ssl {
     pub(crate) values: RefCell<Option<Box<HandshakeValues>>>,
     /// The state after the last message, if the program sees messages.
     pub(crate) message_state: Cell<Option<messages::MessageState>>,
+    /// Whether this side has sent messages since it last waited for the peer.
+    pub(crate) sends: Cell<bool>,
+    /// Whether a client of TLS 1.3 has sent a change_cipher_spec that is not in the state.
+    pub(crate) changes: Cell<bool>,
     /// The state that the program's function for new sessions sees, while it runs.
     pub(crate) state_of_new_session: Cell<Option<messages::MessageState>>,
     pub(crate) resumption: resumption::Resumption,
@@ -178,7 +190,10 @@ impl Ssl {
             interrupted: Cell::default(),
             waiting: Cell::default(),
             awaits_certificate: Cell::default(),
-            request: RefCell::default(),
+            requests: RefCell::default(),
+            answers: Cell::default(),
+            answer: Cell::default(),
+            seen: Cell::default(),
             has_requested: Cell::default(),
             configured: Cell::default(),
             made: RefCell::default(),
@@ -205,6 +220,8 @@ impl Ssl {
             early: early_data::Early::default(),
             values: RefCell::default(),
             message_state: Cell::default(),
+            sends: Cell::default(),
+            changes: Cell::default(),
             state_of_new_session: Cell::default(),
             resumption: resumption::Resumption::default(),
             selected: Cell::default(),
@@ -274,6 +291,11 @@ impl Ssl {
         exclusively(&self.writing, operation)
     }
 
+    /// Whether an operation that reads runs.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading.get()
+    }
+
     /// Runs an operation that reads and writes. `None` inside of one that does either.
     pub(crate) fn as_both<T>(&self, operation: impl FnOnce() -> T) -> Option<T> {
         self.as_reader(|| self.as_writer(operation)).flatten()
@@ -333,7 +355,10 @@ impl Ssl {
         self.interrupted.take();
         self.waiting.take();
         self.awaits_certificate.take();
-        self.request.take();
+        self.requests.take();
+        self.answers.take();
+        self.answer.take();
+        self.seen.take();
         self.has_requested.take();
         self.configured.take();
         self.made.take();
@@ -355,6 +380,8 @@ impl Ssl {
         self.early.clear();
         self.values.take();
         self.message_state.take();
+        self.sends.take();
+        self.changes.take();
         self.resumption.clear();
         self.status_response.take();
         self.requested_authorities.take();

@@ -71,7 +71,7 @@ impl Ssl {
             self.want.set(Want::Write);
             return Moved::Blocked;
         }
-        if self.unsent.borrow().is_empty() && !flush {
+        if self.unsent.borrow().is_empty() && !self.needs_flush(flush) {
             return Moved::Done;
         }
         let Some(bio) = self.output.borrow().clone() else {
@@ -89,20 +89,30 @@ impl Ssl {
                 }
             }
         }
-        let sending = Sent(self);
-        let moved = self.send_all(&bio);
-        drop(sending);
-        if moved != Moved::Done || !flush {
-            return moved;
-        }
-        match self.outside(|| bio.flush()) {
-            Transferred::Retry => {
-                self.want.set(Want::Write);
-                Moved::Blocked
+        let _sending = Sent(self);
+        loop {
+            let moved = self.send_all(&bio);
+            if moved != Moved::Done || !self.needs_flush(flush) {
+                return moved;
             }
-            // A BIO without buffers may not know the command.
-            _ => Moved::Done,
+            match self.outside(|| bio.flush()) {
+                Transferred::Retry => {
+                    self.want.set(Want::Write);
+                    return Moved::Blocked;
+                }
+                // A BIO without buffers may not know the command.
+                _ if self.unsent.borrow().is_empty() => {
+                    self.waiting.set(None);
+                    return Moved::Done;
+                }
+                _ => {}
+            }
         }
+    }
+
+    /// Whether the BIO is flushed. As with OpenSSL, it is after a message of the application.
+    fn needs_flush(&self, flush: bool) -> bool {
+        flush || self.waiting.get().is_some()
     }
 
     /// While another thread writes to the BIO, waits for it: its bytes may be those of a write that
@@ -120,7 +130,6 @@ impl Ssl {
             let mut unsent = self.unsent.take();
             if unsent.is_empty() {
                 self.unsent.replace(unsent);
-                self.waiting.set(None);
                 return Moved::Done;
             }
             let written = self.outside(|| bio.write(unsent.bytes()));

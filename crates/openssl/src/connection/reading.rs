@@ -1,11 +1,15 @@
 //! Receiving: `SSL_read`, `SSL_peek`, `SSL_pending`.
 
+use core::mem;
+
 use tercel::client::CertificateRequested;
 use tercel::error::Error;
 use tercel::server::ClientCertificate;
+use tercel::wire::ProtocolVersion;
 use tercel::{Filled, Opened};
 
 use super::Ssl;
+use super::messages::Seen;
 use super::pump::Moved;
 use super::state::Want;
 use super::writing::Transfer;
@@ -56,11 +60,11 @@ impl Plaintext {
 }
 
 /// What opening the next record gave.
-enum Next {
+pub(super) enum Next {
     Data(usize),
-    /// The rest of the record is missing.
+    /// More bytes have to be received: the rest of the record, or of a message.
     More,
-    /// The record had a message of the protocol.
+    /// The record had a message of the protocol, after which a read may end.
     Message,
     Closed,
     Requested(CertificateRequested),
@@ -81,12 +85,17 @@ impl Ssl {
         if self.shutdown.get() & RECEIVED_SHUTDOWN != 0 {
             return Transfer::End;
         }
+        if !peek && self.awaits_early_data() {
+            return Transfer::End;
+        }
         if !self.is_connected() && self.as_writer(|| self.do_handshake()) != Some(1) {
             return Transfer::Stopped;
         }
-        if self.failed.get() || !self.answer_request() {
+        if self.failed.get() || !self.answer_requests() {
             return Transfer::Stopped;
         }
+        // As with OpenSSL, a read that begins within a client's answer does not end after it.
+        let mut continues = self.receives_answer();
         loop {
             if self.plaintext.borrow().len() > 0 {
                 // The data remain, and `SSL_pending` reports them.
@@ -109,11 +118,8 @@ impl Ssl {
                 }
                 Next::Closed => return self.closed(),
                 Next::Requested(request) => {
-                    self.request.replace(Some(request));
-                    if !self.answer_request() {
-                        return Transfer::Stopped;
-                    }
-                    if self.stops_after_message() {
+                    self.receive_request(request);
+                    if !self.answer_requests() || self.stops_after_message() {
                         return Transfer::Stopped;
                     }
                 }
@@ -121,7 +127,7 @@ impl Ssl {
                     if let Err(error) = self.accept_certificate(&answer) {
                         return self.receiving_failed(error);
                     }
-                    if self.stops_after_message() {
+                    if !mem::take(&mut continues) && self.stops_after_message() {
                         return Transfer::Stopped;
                     }
                 }
@@ -138,15 +144,22 @@ impl Ssl {
                         return Transfer::Stopped;
                     }
                     Moved::End => return self.truncated(),
-                    Moved::Failed(true) => return Transfer::End,
+                    Moved::Failed(true) => return self.ended(),
                     Moved::Failed(false) => return Transfer::Stopped,
                 },
             }
         }
     }
 
+    /// The result of a read that ended: within a client's answer, as with OpenSSL, that of a
+    /// handshake.
+    fn ended(&self) -> Transfer {
+        if self.receives_answer() { Transfer::Stopped } else { Transfer::End }
+    }
+
     /// Opens the next record into `out`, or into the plaintext buffer if `out` is too small.
-    fn open(&self, out: &mut [u8], peek: bool) -> Next {
+    pub(super) fn open(&self, out: &mut [u8], peek: bool) -> Next {
+        self.seen.take();
         let mut received = self.received.take();
         let before = received.unread().len();
         let open = |connection: &mut tercel::Connection| {
@@ -187,10 +200,23 @@ impl Ssl {
         self.deliver(tapped);
         let sessions = self.with_connection(|connection| connection.receiver.take_new_sessions());
         self.receive_sessions(sessions.unwrap_or_default());
-        self.send_control();
+        // The alert of an error is sent when the connection has failed.
+        if !matches!(next, Some(Next::Failed(_))) {
+            self.send_control();
+        }
         match next.unwrap_or(Next::Closed) {
-            Next::More if is_consumed => Next::Message,
+            Next::More if is_consumed && self.has_exchanged() => Next::Message,
             next => next,
+        }
+    }
+
+    /// Whether what a step has consumed ends a read. As with OpenSSL, alerts and incomplete
+    /// messages do not. In TLS 1.2, each message is a refused request for renegotiation.
+    fn has_exchanged(&self) -> bool {
+        match self.seen.get() {
+            Seen::Exchange => true,
+            Seen::Alert => false,
+            Seen::Nothing => self.negotiated_version() != Some(ProtocolVersion::TLS1_3),
         }
     }
 
@@ -210,36 +236,42 @@ impl Ssl {
         true
     }
 
-    /// Sends the alert of an error, and adds it to the queue.
-    fn receiving_failed(&self, error: Error) -> Transfer {
-        self.send_control();
-        self.report_received(error);
-        self.after_failure(error);
+    /// Fails the connection: adds the error to the queue, and sends its alert.
+    pub(super) fn receiving_failed(&self, error: Error) -> Transfer {
+        if let Error::AlertReceived(alert) = error {
+            let ended = self.ended();
+            self.alert_received(error, alert);
+            return ended;
+        }
         self.fail(error);
+        self.abort_connection(error.alert());
         Transfer::Stopped
     }
 
     /// The peer sent close_notify.
-    fn closed(&self) -> Transfer {
-        self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
-        if !self.closed_by_peer.replace(true) {
+    pub(super) fn closed(&self) -> Transfer {
+        // As with OpenSSL, the callback sees the connection before it is closed.
+        if !self.closed_by_peer.get() {
             self.report_alert(true, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
         }
-        Transfer::End
+        self.closed_by_peer.set(true);
+        self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+        self.ended()
     }
 
     /// The transport ended without close_notify.
     pub(crate) fn truncated(&self) -> Transfer {
+        let ended = self.ended();
         if self.settings().has(IGNORE_UNEXPECTED_EOF) {
             self.closed_by_peer.set(true);
             self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
-            return Transfer::End;
+            return ended;
         }
         let _ = self.with_connection(|connection| connection.receiver.end_of_input());
-        self.remove_session();
         errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
         self.failed.set(true);
-        Transfer::End
+        self.remove_session();
+        ended
     }
 
     /// Reads until the peer's close_notify, for `SSL_shutdown`. Data of the peer is an error.

@@ -73,15 +73,22 @@ impl Ssl {
         }
     }
 
+    /// Whether no handshake has begun.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(*self.stage.borrow(), Stage::New)
+    }
+
     /// Whether the handshake is over and succeeded.
     pub(crate) fn is_connected(&self) -> bool {
         matches!(*self.stage.borrow(), Stage::Connected(_))
     }
 
     /// Whether the program sees an established connection: not after a fatal error, not in its
-    /// function for new sessions, and not while a message of its own or an answer waits.
+    /// function for new sessions, and not while a message of its own or an answer waits, or an
+    /// answer is received.
     pub(crate) fn is_init_finished(&self) -> bool {
-        let waits = self.waiting.get().is_some() || self.request.borrow().is_some();
+        let waits =
+            self.waiting.get().is_some() || self.is_answering() || self.answer.get().is_some();
         let is_usable = self.is_connected() && !self.failed.get();
         is_usable && !waits && self.state_of_new_session.get().is_none()
     }
@@ -117,7 +124,7 @@ impl Ssl {
                 Some(Side::Server) => c"SSLv3/TLS accept",
                 _ => c"SSLv3/TLS connect",
             },
-            Stage::Connected(_) if !self.failed.get() => FINISHED.1,
+            Stage::Connected(_) if !self.failed.get() => self.state_of_connected().1,
             Stage::Connected(_) | Stage::Failed => c"error",
         }
     }
@@ -135,15 +142,8 @@ impl Ssl {
                 Some(Side::Server) => c"TWSH",
                 _ => c"TWCH",
             },
-            Stage::Connected(_) if !self.failed.get() => c"SSLOK",
+            Stage::Connected(_) if !self.failed.get() => short_text(self.state_of_connected().0),
             Stage::Connected(_) | Stage::Failed => c"SSLERR",
-        }
-    }
-
-    /// What follows from the alert of an error, if it has one.
-    pub(crate) fn after_failure(&self, error: Error) {
-        if matches!(error, Error::AlertReceived(_)) || error.alert().is_some() {
-            self.remove_session();
         }
     }
 

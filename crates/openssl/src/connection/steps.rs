@@ -219,10 +219,10 @@ impl Ssl {
     pub(crate) fn abort(&self, alert: u8) {
         self.stage.replace(Stage::Failed);
         self.unsent.borrow_mut().buffer().extend_from_slice(&[21, 3, 3, 0, 2, FATAL, alert]);
-        self.deliver_alert([FATAL, alert]);
-        self.report_alert(false, alerts::FATAL, alert);
         self.remove_session();
         self.send(true);
+        self.deliver_alert([FATAL, alert]);
+        self.report_alert(false, alerts::FATAL, alert);
         self.want.set(Want::Nothing);
     }
 }

@@ -53,6 +53,16 @@ pub(crate) struct Tapped {
     left: Option<Box<Left>>,
 }
 
+impl Tapped {
+    /// Takes the alert that ended the step, which callbacks see when the handshake has failed.
+    pub(crate) fn take_sent_alert(&mut self) -> Option<Message> {
+        let messages = &mut self.left.as_mut()?.messages;
+        let last = messages.last()?;
+        let is_alert = last.content_type == ContentType::ALERT;
+        if is_alert && last.direction == Direction::Sent { messages.pop() } else { None }
+    }
+}
+
 #[derive(Default)]
 struct Left {
     messages: Vec<Message>,

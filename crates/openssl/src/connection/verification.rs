@@ -272,10 +272,10 @@ fn alert_of(result: c_long) -> u8 {
     match result {
         V_OK => CERTIFICATE_UNKNOWN,
         2 | 18 | 19 | 20 | 21 | 22 | 24 | 33 | 3 => UNKNOWN_CA,
-        9 | 10 | 12 => CERTIFICATE_EXPIRED,
+        10 | 12 => CERTIFICATE_EXPIRED,
         23 => CERTIFICATE_REVOKED,
         26 => UNSUPPORTED_CERTIFICATE,
-        4..=8 | 11 | 13..=16 | 27 | 28 | 62..=68 => BAD_CERTIFICATE,
+        4..=9 | 11 | 13..=16 | 27 | 28 | 62..=68 => BAD_CERTIFICATE,
         50 => HANDSHAKE_FAILURE,
         1 | 17 | 69 | 70 => super::alerts::INTERNAL_ERROR,
         _ => CERTIFICATE_UNKNOWN,

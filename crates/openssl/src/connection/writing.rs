@@ -164,10 +164,13 @@ impl Ssl {
             errors::push(reasons::PROTOCOL_IS_SHUTDOWN);
             return Transfer::Stopped;
         }
+        if self.awaits_early_data() || self.reads_early_data() {
+            return Transfer::End;
+        }
         if !self.is_connected() && self.as_reader(|| self.do_handshake()) != Some(1) {
             return Transfer::Stopped;
         }
-        if self.failed.get() || !self.answer_request() {
+        if self.failed.get() || !self.answer_requests() || !self.finish_answer_as_writer() {
             return Transfer::Stopped;
         }
         self.write_by(data, |data| self.seal(data))
@@ -269,7 +272,7 @@ impl Ssl {
         let _ = self.sealing(|connection, unsent| connection.sender.control(unsent));
         let want = self.want.get();
         if !self.unsent.borrow().is_empty() {
-            self.send(false);
+            self.send(true);
         }
         self.want.set(want);
     }

@@ -8,7 +8,7 @@ use tercel::message_tap::Direction;
 use super::{FAIL, OK, bytes, room, store};
 use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
-use crate::connection::state::{FINISHED, Side, Stage};
+use crate::connection::state::{Side, Stage};
 use crate::entry::functions;
 use crate::errors;
 use crate::session::Session;
@@ -228,7 +228,7 @@ fn state(ssl: &Ssl) -> c_int {
     }
     match &*ssl.stage.borrow() {
         Stage::New => ST_BEFORE,
-        Stage::Connected(_) => FINISHED.0,
+        Stage::Connected(_) => ssl.state_of_connected().0,
         _ if ssl.message_state.get().is_some() => {
             ssl.message_state.get().map_or(ST_BEFORE, |(number, _)| number)
         }

@@ -8,6 +8,7 @@ use crate::connection::state::{Side, Want};
 use crate::connection::writing::{Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
+use crate::settings::options::RECEIVED_SHUTDOWN;
 use crate::sys::bio::{
     FLAG_IO_SPECIAL, FLAG_READ, FLAG_WRITE, RETRY_REASON_ACCEPT, RETRY_REASON_CONNECT,
 };
@@ -193,7 +194,8 @@ pub(super) fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
         Want::RetryVerify => return ERROR_WANT_RETRY_VERIFY,
         Want::Read => (ssl.input.borrow().clone(), ERROR_WANT_READ),
         Want::Write => (ssl.output.borrow().clone(), ERROR_WANT_WRITE),
-        Want::Nothing if ssl.closed_by_peer.get() => return ERROR_ZERO_RETURN,
+        // As in OpenSSL, also after a fatal alert whose entry is not in the queue any more.
+        Want::Nothing if ssl.shutdown.get() & RECEIVED_SHUTDOWN != 0 => return ERROR_ZERO_RETURN,
         Want::Nothing => return ERROR_SYSCALL,
     };
     // A BIO that is read may ask to be written first (`BIO_should_write`).

@@ -347,7 +347,7 @@ static void too_much(void) {
     CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_TOO_MUCH_EARLY_DATA && ERR_get_error() == 0);
     /* The alert follows the server's Finished. */
     if (SSL_do_handshake(pair.client) == 1)
-        CHECK(SSL_read(pair.client, text, sizeof text) == -1);
+        CHECK(SSL_read(pair.client, text, sizeof text) == 0);
     CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_SSLV3_ALERT_UNEXPECTED_MESSAGE);
     free_pair(&pair);
     SSL_SESSION_free(newest_session);

@@ -91,9 +91,9 @@ static void values_of(int version) {
 
 void test_messages(void) {
     messages_of(TLS1_3_VERSION, ">22.1 <22.2 >20.1 <22.8 <22.11 <22.15 <22.20 >22.20 ",
-                "0 12 3 16 38 4 39 11 18 ");
+                "0 12 12 3 38 4 39 11 16 18 ");
     messages_of(TLS1_2_VERSION, ">22.1 <22.2 <22.11 <22.12 <22.14 >22.16 >20.1 >22.20 <22.4 <20.1 <22.20 ",
-                "0 12 3 4 6 8 14 16 18 9 10 11 ");
+                "0 12 12 3 4 6 8 14 16 18 18 9 10 11 ");
     states_without_a_version();
     values_of(TLS1_3_VERSION);
     values_of(TLS1_2_VERSION);

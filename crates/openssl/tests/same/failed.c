@@ -1,11 +1,12 @@
-/* Established connections after a fatal error: what each function returns, so that no later call succeeds. After a
-   fatal alert, OpenSSL's reads return 0, as after close_notify. */
+/* Connections after a fatal error: what each function returns, so that no later call succeeds. After a fatal alert,
+   reads return 0, as after close_notify. */
 #include "../c/test.h"
 
-enum end { DAMAGED, ALERT, TRUNCATED, REFUSED_CERTIFICATE, NO_CERTIFICATE, ENDS };
+enum end { DAMAGED, ALERT, ALERT_AFTER_CLOSE, TRUNCATED, REFUSED_CERTIFICATE, NO_CERTIFICATE, ENDS };
 
-static const char *const end_names[] = {"a damaged record", "an alert", "the end of the transport",
-                                        "a refused certificate", "no certificate"};
+static const char *const end_names[] = {"a damaged record",         "an alert",
+                                        "an alert after our close", "the end of the transport",
+                                        "a refused certificate",    "no certificate"};
 
 enum call { HANDSHAKE, READ, PEEK_NOTHING, WRITE, KEY_UPDATE, REQUEST, SHUTDOWN, QUIET_SHUTDOWN, CALLS };
 
@@ -39,10 +40,9 @@ static enum end end;
 
 static void show(SSL *ssl, const char *what, int result) {
     int error = SSL_get_error(ssl, result);
-    if (end == ALERT && result <= 0)
-        result = error = -1;
-    printf("    %s %d error %d queue %d, finished %d init %d, %s, %s\n", what, result, error, ERR_peek_error() != 0,
-           SSL_is_init_finished(ssl), SSL_in_init(ssl), SSL_state_string_long(ssl), SSL_state_string(ssl));
+    printf("    %s %d error %d queue %d, finished %d init %d, %s, %s, shutdown %d\n", what, result, error,
+           ERR_peek_error() != 0, SSL_is_init_finished(ssl), SSL_in_init(ssl), SSL_state_string_long(ssl),
+           SSL_state_string(ssl), SSL_get_shutdown(ssl));
     ERR_clear_error();
 }
 
@@ -55,7 +55,10 @@ static SSL *fail(struct pair *pair) {
         send_damaged_record(pair->client);
         break;
     case ALERT:
+    case ALERT_AFTER_CLOSE:
         send_damaged_record(pair->client);
+        if (end == ALERT_AFTER_CLOSE)
+            CHECK(SSL_shutdown(pair->client) == 0);
         CHECK(SSL_read(pair->server, &byte, 1) == -1);
         ERR_clear_error();
         ssl = pair->client;
@@ -88,8 +91,52 @@ static void try(int version, enum call which) {
     show(ssl, "read", SSL_read(ssl, &byte, 1));
     show(ssl, call_names[which], call(ssl, which));
     show(ssl, "handshake", SSL_do_handshake(ssl));
-    printf("    shutdown %d, version %s, suite %d\n", end == ALERT ? 0 : SSL_get_shutdown(ssl), SSL_get_version(ssl),
-           SSL_get_current_cipher(ssl) != NULL);
+    printf("    version %s, suite %d\n", SSL_get_version(ssl), SSL_get_current_cipher(ssl) != NULL);
+    drop_pair(&pair);
+}
+
+/* The alert is what the first call receives: each function that reads. */
+static void received_by(int version, enum call which, int closes) {
+    struct pair pair = new_pair(version, 1 << 14);
+    char byte;
+    CHECK(shake(&pair) && SSL_write(pair.server, "x", 1) == 1 && SSL_read(pair.client, &byte, 1) == 1);
+    send_damaged_record(pair.client);
+    if (closes)
+        CHECK(SSL_shutdown(pair.client) == 0);
+    CHECK(SSL_read(pair.server, &byte, 1) == -1);
+    ERR_clear_error();
+    printf("version %x, %s receives an alert, closed %d\n", (unsigned)version, call_names[which], closes);
+    show(pair.client, call_names[which], call(pair.client, which));
+    show(pair.client, "read", SSL_read(pair.client, &byte, 1));
+    SSL_set_shutdown(pair.client, 0);
+    show(pair.client, "read, flags cleared", SSL_read(pair.client, &byte, 1));
+    show(pair.client, "shutdown", SSL_shutdown(pair.client));
+    drop_pair(&pair);
+}
+
+static void on_info(const SSL *ssl, int where, int value) {
+    (void)ssl, (void)where, (void)value;
+}
+
+/* An alert of the client in the handshake, which each function of the server can receive. */
+static void in_handshake(int version, enum call which) {
+    struct pair pair = new_pair(version, 1 << 14);
+    char byte;
+    SSL_set1_host(pair.client, "other.test");
+    /* Tercel knows the states of a handshake that has such a callback. */
+    SSL_set_info_callback(pair.server, on_info);
+    for (int turn = 0; turn < 3; turn++) {
+        SSL_do_handshake(pair.client);
+        if (turn == 0)
+            SSL_do_handshake(pair.server);
+    }
+    ERR_clear_error();
+    printf("version %x, %s receives an alert in the handshake\n", (unsigned)version, call_names[which]);
+    show(pair.server, call_names[which], call(pair.server, which));
+    show(pair.server, "read", SSL_read(pair.server, &byte, 1));
+    show(pair.server, "handshake", SSL_do_handshake(pair.server));
+    show(pair.server, "write", SSL_write(pair.server, &byte, 1));
+    show(pair.server, "shutdown", SSL_shutdown(pair.server));
     drop_pair(&pair);
 }
 
@@ -99,5 +146,11 @@ int main(void) {
             for (int which = 0; which < CALLS; which++)
                 if (version == TLS1_3_VERSION || end < REFUSED_CERTIFICATE)
                     try(version, which);
+    for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+        for (int which = 0; which < CALLS; which++) {
+            for (int closes = 0; closes < 2; closes++)
+                received_by(version, which, closes);
+            in_handshake(version, which);
+        }
     return 0;
 }
