@@ -10,9 +10,10 @@ use tercel::{Answer, Credential};
 
 use super::Ssl;
 use super::alerts::INTERNAL_ERROR;
-use super::state::Want;
+use super::state::{Side, Want};
 use super::steps::Unanswered;
 use crate::errors;
+use crate::errors::reasons::{BAD_DATA_RETURNED_BY_CALLBACK, CALLBACK_FAILED, CERT_CB_ERROR};
 use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::list::{self, Certificates};
@@ -70,12 +71,18 @@ impl Ssl {
             self.requested_authorities.replace(Some(Arc::new(names)));
         }
         self.call_certificate_callback()?;
-        if self.settings().identities.is_empty() {
-            self.call_client_certificate_callback()?;
+        let fitting = self.fitting_credential(request);
+        if fitting.is_some() || !self.call_client_certificate_callback()? {
+            return Ok(fitting);
         }
+        Ok(self.fitting_credential(request))
+    }
+
+    /// The first own credential that fits a server's request.
+    fn fitting_credential(&self, request: &CredentialRequest<'_>) -> Option<Arc<Credential>> {
         let settings = self.settings();
         let mut own = self.own_credentials(&settings).into_iter();
-        Ok(own.find(|(_, each)| request.scheme_for(each).is_some()).map(|(_, chosen)| chosen))
+        own.find(|(_, each)| request.scheme_for(each).is_some()).map(|(_, chosen)| chosen)
     }
 
     /// Calls the program's function that sets certificates, if there is one.
@@ -86,7 +93,8 @@ impl Ssl {
         match self.outside(|| unsafe { function(self.address(), callback.argument) }) {
             1.. => Ok(()),
             0 => {
-                errors::push(errors::reasons::CERT_CB_ERROR);
+                let is_server = self.side.get() == Some(Side::Server);
+                errors::push(if is_server { CERT_CB_ERROR } else { CALLBACK_FAILED });
                 Err(Unanswered::Alert(INTERNAL_ERROR))
             }
             _ => {
@@ -96,9 +104,13 @@ impl Ssl {
         }
     }
 
-    /// Calls the program's older function, which returns a certificate and a key.
-    fn call_client_certificate_callback(&self) -> Result<(), Unanswered> {
-        let Some(function) = self.settings().callbacks.client_certificate else { return Ok(()) };
+    /// Calls the program's older function, which returns a certificate and a key. Returns whether
+    /// the client may use its certificates: as with OpenSSL, not after 0, nor after 1 if one of
+    /// both is missing or the key belongs to another certificate. After other results, what the
+    /// function has passed on is ignored.
+    fn call_client_certificate_callback(&self) -> Result<bool, Unanswered> {
+        let callback = self.settings().callbacks.client_certificate;
+        let Some(function) = callback else { return Ok(false) };
         let (mut certificate, mut key) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the program set this function for these arguments. No cell is borrowed.
         let result = self
@@ -107,19 +119,27 @@ impl Ssl {
             self.want.set(Want::Lookup);
             return Err(Unanswered::Later);
         }
-        if result == 0 {
-            return Ok(());
-        }
-        // SAFETY: the function returned 1, and with it references to both.
+        // SAFETY: the function did not ask to be called again, so both are NULL or references that
+        // it has passed on.
         let (certificate, key) =
             unsafe { (Certificate::from_raw(certificate.cast()), Key::from_raw(key.cast())) };
-        if let (Some(certificate), Some(key)) = (certificate, key) {
-            self.change(|settings| {
-                let identity = settings.identity_for(certificate.key_type());
-                (identity.certificate, identity.key) = (Some(certificate), Some(key));
-            });
+        match (result, certificate, key) {
+            (1, Some(certificate), Some(key)) => {
+                let fits = certificate.has_key(&key);
+                if fits {
+                    self.change(|settings| {
+                        let identity = settings.identity_for(certificate.key_type());
+                        (identity.certificate, identity.key) = (Some(certificate), Some(key));
+                    });
+                }
+                Ok(fits)
+            }
+            (1, ..) => {
+                errors::push(BAD_DATA_RETURNED_BY_CALLBACK);
+                Ok(false)
+            }
+            _ => Ok(result != 0),
         }
-        Ok(())
     }
 
     /// Signs with libcrypto, for a key that cannot be exported.

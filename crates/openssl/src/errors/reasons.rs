@@ -26,6 +26,7 @@ mod table {
         BAD_CHANGE_CIPHER_SPEC = 103 "bad change cipher spec",
         INCONSISTENT_EXTMS = 104 "inconsistent extms",
         BAD_HELLO_REQUEST = 105 "bad hello request",
+        BAD_DATA_RETURNED_BY_CALLBACK = 106 "bad data returned by callback",
         BAD_KEY_SHARE = 108 "bad key share",
         BAD_EXTENSION = 110 "bad extension",
         INVALID_CONFIGURATION_NAME = 113 "invalid configuration name",

@@ -15,6 +15,10 @@ static const char *const names[] = {"server name",
                                     "verification of the whole chain"};
 
 static int result, calls, length_of_protocol;
+/* What the older callback passes on. */
+static enum { BOTH, ONLY_A_CERTIFICATE, ONLY_A_KEY, KEY_OF_ANOTHER, NEITHER, GIFTS } gift;
+/* The reasons of the oldest error of each side. */
+static int reasons[2];
 /* The fatal alerts that the sides sent. */
 static int alerts[2];
 
@@ -47,9 +51,13 @@ static int on_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_l
 static int on_old(SSL *ssl, X509 **certificate, EVP_PKEY **key) {
     (void)ssl;
     calls++;
-    if (result == 1) {
-        *certificate = read_certificate("client.pem");
-        *key = read_key("client.key");
+    if (result >= 0) {
+        if (gift == BOTH || gift == ONLY_A_CERTIFICATE || gift == KEY_OF_ANOTHER)
+            *certificate = read_certificate("client.pem");
+        if (gift == BOTH || gift == ONLY_A_KEY)
+            *key = read_key("client.key");
+        if (gift == KEY_OF_ANOTHER)
+            *key = read_key("server.key");
     }
     return result;
 }
@@ -68,6 +76,9 @@ static int on_whole(X509_STORE_CTX *verification, void *argument) {
     return result;
 }
 
+/* Whether the client has another certificate: one that fits, or one of a kind that the server does not accept. */
+static int has_other;
+
 static void use_certificate(SSL *ssl) {
     CHECK(SSL_use_certificate_file(ssl, material("client.pem"), SSL_FILETYPE_PEM) == 1);
     CHECK(SSL_use_PrivateKey_file(ssl, material("client.key"), SSL_FILETYPE_PEM) == 1);
@@ -81,6 +92,7 @@ static struct pair with(enum callback callback, int version) {
     CHECK(SSL_set_alpn_protos(pair.client, (const unsigned char *)"\2h2", 3) == 0);
     calls = 0;
     alerts[0] = alerts[1] = -1;
+    reasons[0] = reasons[1] = 0;
     switch (callback) {
     case SERVER_NAME:
         SSL_CTX_set_tlsext_servername_callback(pair.server_ctx, on_hello);
@@ -100,6 +112,13 @@ static struct pair with(enum callback callback, int version) {
         break;
     case OLD_CLIENT_CERTIFICATE:
         SSL_CTX_set_client_cert_cb(pair.client_ctx, on_old);
+        if (has_other == 1)
+            use_certificate(pair.client);
+        if (has_other == 2) {
+            CHECK(SSL_use_certificate_file(pair.client, material("rsa.pem"), SSL_FILETYPE_PEM) == 1);
+            CHECK(SSL_use_PrivateKey_file(pair.client, material("rsa.key"), SSL_FILETYPE_PEM) == 1);
+            CHECK(SSL_set1_client_sigalgs_list(pair.server, "ECDSA+SHA256") == 1);
+        }
         break;
     case VERIFY:
         SSL_set_verify(pair.client, SSL_VERIFY_PEER, on_verify);
@@ -111,13 +130,20 @@ static struct pair with(enum callback callback, int version) {
     return pair;
 }
 
+static void note_reason(SSL *ssl) {
+    unsigned long error = ERR_peek_error();
+    if (error != 0)
+        reasons[SSL_is_server(ssl)] = ERR_GET_REASON(error);
+    ERR_clear_error();
+}
+
 /* Continues a side, unless it has failed or waits for a callback. Returns the newest error. */
 static int step(SSL *ssl, int error) {
     if (error != SSL_ERROR_WANT_READ)
         return error;
     int done = SSL_do_handshake(ssl);
     error = done == 1 ? SSL_ERROR_WANT_READ : SSL_get_error(ssl, done);
-    ERR_clear_error();
+    note_reason(ssl);
     return error;
 }
 
@@ -125,9 +151,10 @@ static void show_sides(struct pair *pair, int client, int server) {
     const unsigned char *protocol;
     unsigned length;
     SSL_get0_alpn_selected(pair->server, &protocol, &length);
-    printf(" client error %d init %d, server error %d init %d, called %d, alerts %d %d, protocol %u, certificate %d\n",
-           client, SSL_in_init(pair->client), server, SSL_in_init(pair->server), calls > 0, alerts[0], alerts[1],
-           server == SSL_ERROR_WANT_READ ? length : 0,
+    printf(" client error %d reason %d init %d, server error %d reason %d init %d, called %d, alerts %d %d,"
+           " protocol %u, certificate %d\n",
+           client, reasons[0], SSL_in_init(pair->client), server, reasons[1], SSL_in_init(pair->server), calls > 0,
+           alerts[0], alerts[1], server == SSL_ERROR_WANT_READ ? length : 0,
            !SSL_in_init(pair->server) && SSL_get0_peer_certificate(pair->server) != NULL);
 }
 
@@ -142,7 +169,10 @@ static void in_handshake(enum callback callback, int version) {
     printf("version %x, %s returns %d:", (unsigned)version, names[callback], result);
     /* A refusal without an error has another alert on Tercel. */
     if (callback == VERIFY && alerts[0] >= 0)
-        alerts[0] = 0;
+        alerts[0] = reasons[1] = 0;
+    /* Without a name, OpenSSL reports that memory is short. */
+    if (length_of_protocol == 0)
+        reasons[1] = 0;
     show_sides(&pair, client, server);
     free_pair(&pair);
 }
@@ -151,7 +181,7 @@ static void in_handshake(enum callback callback, int version) {
 static int read_byte(SSL *ssl) {
     char byte;
     int count = SSL_read(ssl, &byte, 1), error = SSL_get_error(ssl, count);
-    ERR_clear_error();
+    note_reason(ssl);
     return error;
 }
 
@@ -193,8 +223,17 @@ int main(void) {
     result = SSL_TLSEXT_ERR_OK;
     in_handshake(PROTOCOL, TLS1_2_VERSION);
     in_handshake(PROTOCOL, TLS1_3_VERSION);
+    for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+        for (gift = 0; gift < GIFTS; gift++)
+            for (has_other = 0; has_other < 3; has_other++)
+                for (result = -1; result <= 2; result++) {
+                    printf("gift %d, other %d: ", gift, has_other);
+                    in_handshake(OLD_CLIENT_CERTIFICATE, version);
+                }
+    gift = BOTH;
+    has_other = 0;
     for (int again = 0; again < 2; again++)
-        for (int value = -1; value <= 1; value++) {
+        for (int value = -1; value <= 2; value++) {
             result = value;
             after_handshake(CLIENT_CERTIFICATE, again);
             result = value;
