@@ -48,6 +48,7 @@ functions! {
                 });
             }
             ssl.clear();
+            ssl.restore_method();
         };
         match ssl.as_both(clear) {
             Some(()) => OK,
@@ -175,6 +176,14 @@ impl Ssl {
             new.1.map(|output| self.output.replace(output)),
         );
         self.outside(|| drop(old));
+    }
+
+    /// Returns to the method of the context, after `SSL_set_ssl_method`.
+    fn restore_method(&self) {
+        let method = self.context().settings().method;
+        if !ptr::eq(self.settings().method, method) {
+            self.change(|settings| settings.method = method);
+        }
     }
 
     /// Sets the side, for a new connection. Inside of an operation, which uses the side and the
