@@ -175,8 +175,7 @@ pub enum PeerError {
     /// The server does not support `renegotiation_info`, which the configuration requires.
     /// RFC 5746 4.1
     UnsafeLegacyRenegotiation,
-    /// The peer requested renegotiation after several refusals, or after this side's close_notify,
-    /// when no refusal can be sent any more. RFC 5246 7.2.2
+    /// The peer requested renegotiation several times in a row. RFC 5246 7.2.2
     Renegotiation,
     /// The peer does not support the extended main secret, which the configuration requires.
     /// RFC 7627

@@ -77,7 +77,6 @@ const FAILED: u32 = 4;
 const ALERT_PRESENT: u32 = 8;
 const UPDATE_AWAITED: u32 = 16;
 const RENEGOTIATION_REFUSED: u32 = 32;
-const WRITE_CLOSED: u32 = 64;
 const ALERT_SHIFT: u32 = 8;
 
 /// The signals that are kept when a connection is saved.
@@ -98,20 +97,14 @@ impl Link {
         self.0.word.fetch_or(PEER_CLOSED, Ordering::Release);
     }
 
-    /// Signals that a renegotiation request has to be refused with a warning alert. Returns `false`
-    /// if the sender is closed and cannot send an alert. RFC 5246 7.2.2
-    pub(crate) fn refuse_renegotiation(&self) -> bool {
-        self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel) & WRITE_CLOSED == 0
+    /// Signals that a renegotiation request has to be refused with a warning alert. RFC 5246 7.2.2
+    pub(crate) fn refuse_renegotiation(&self) {
+        self.0.word.fetch_or(RENEGOTIATION_REFUSED, Ordering::AcqRel);
     }
 
     /// Clears the signal of [`Self::refuse_renegotiation`], after the refusal was sent.
     pub(crate) fn renegotiation_refused(&self) {
         self.0.word.fetch_and(!RENEGOTIATION_REFUSED, Ordering::AcqRel);
-    }
-
-    /// Signals that the sender is closed and sends no more records.
-    pub(crate) fn write_closed(&self) {
-        self.0.word.fetch_or(WRITE_CLOSED, Ordering::Release);
     }
 
     /// Signals that the receiver failed, with the alert to send, if any.

@@ -262,16 +262,16 @@ impl PostHandshake {
 
     /// Refuses renegotiation with a warning alert. The connection continues, and the peer decides
     /// whether to close it. RFC 5246 7.2.2
+    ///
+    /// After this side's close_notify no alert is sent: the request is ignored, as a client may do
+    /// with each one, and the peer's data are received until it closes. RFC 5246 7.4.1.1
     fn refuse_renegotiation(&mut self) -> Result<(), Error> {
         self.warnings_in_a_row = self.warnings_in_a_row.saturating_add(1);
         if self.warnings_in_a_row > limits::MAX_WARNING_ALERTS {
             return Err(PeerError::Renegotiation.into());
         }
-        if self.keys.link().refuse_renegotiation() {
-            Ok(())
-        } else {
-            Err(PeerError::Renegotiation.into())
-        }
+        self.keys.link().refuse_renegotiation();
+        Ok(())
     }
 
     fn key_update(&mut self, body: &[u8], opener: &mut Opener) -> Result<(), Error> {

@@ -398,7 +398,6 @@ impl Sender {
     ) -> Result<(), Error> {
         self.wake()?;
         self.state = State::Closed;
-        self.link().write_closed();
         self.link().tap().sent_alert(level, description);
         self.sealer.seal_to(ContentType::ALERT, &[level.0, description.0], out)
     }

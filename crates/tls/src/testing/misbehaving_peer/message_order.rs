@@ -234,9 +234,10 @@ fn renegotiation_is_refused_at_the_header_of_the_client_hello() {
     }
 }
 
-/// After its close_notify a side cannot send a warning.
+/// After its close_notify a side sends no warning, and receives data until the peer closes.
+/// RFC 5246 7.2.1, 7.4.1.1
 #[test]
-fn renegotiation_after_a_close_notify_is_an_error() {
+fn renegotiation_after_a_close_notify_is_ignored() {
     for case in cases().filter(|case| !case.tls13()) {
         let mut peer = case.peer(Box::new(|_, due| vec![due]));
         let Outcome::Connected(mut connection) = peer.run(case.tested()) else {
@@ -247,11 +248,26 @@ fn renegotiation_after_a_close_notify_is_an_error() {
             Side::Client => Outgoing::message(HandshakeType::HELLO_REQUEST, &[]),
             Side::Server => peer.original_records[0].clone(),
         };
+        let data = Outgoing::Sealed(ContentType::APPLICATION_DATA, b"data".to_vec());
         let (mut out, mut received) = (Vec::new(), ReceiveBuffer::new());
         peer.write(&request, &mut out);
+        peer.write(&data, &mut out);
         received.extend(&out);
-        let error = connection.receiver.open(&mut received).unwrap_err();
-        assert_eq!(error, PeerError::Renegotiation.into(), "{case:?}");
+        match connection.receiver.open(&mut received) {
+            Ok(Opened::Data(data)) => assert_eq!(data, b"data", "{case:?}"),
+            other => panic!("{case:?}: {other:?}"),
+        }
+        let mut answer = Vec::new();
+        connection.sender.control(&mut answer).unwrap();
+        assert!(answer.is_empty(), "{case:?}");
+        // The number of requests in a row is limited as before the close_notify.
+        let error = (0..10).find_map(|_| {
+            let mut out = Vec::new();
+            peer.write(&request, &mut out);
+            received.extend(&out);
+            connection.receiver.open(&mut received).err()
+        });
+        assert_eq!(error, Some(PeerError::Renegotiation.into()), "{case:?}");
     }
 }
 

@@ -58,7 +58,6 @@ pub(super) fn read_sender(
     sender.updates = updates;
     if read_bool(r)? {
         sender.state = sender::State::Closed;
-        sender.link().write_closed();
     }
     Some(sender)
 }
