@@ -358,7 +358,8 @@ mod tests {
         let (own, other) = UnixStream::pair().unwrap();
         own.set_nonblocking(true).unwrap();
         let bio = Bio::socket(own.as_raw_fd()).unwrap();
-        (ssl.input.replace(Some(bio.clone())), ssl.output.replace(Some(bio)));
+        ssl.input.replace(Some(bio.clone()));
+        ssl.output.replace(Some(bio));
         ssl.take_side(Side::Client);
         let callee = Callee {
             server: RefCell::new(Server::connect(&ssl, other)),

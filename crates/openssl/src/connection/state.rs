@@ -213,6 +213,8 @@ static SHORT_TEXTS: &[(c_int, &CStr)] = &[
     (43, c"TWCKU"),
     (44, c"TRCKU"),
     (45, c"TRSKU"),
+    (46, c"TED"),
+    (47, c"TPEDE"),
     (48, c"TWEOED"),
     (49, c"TWEOED"),
 ];
