@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
-use tercel::wire::AlertDescription;
-use tercel::{Connection, Handshake, Next, ServerName};
+use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{Connection, ConnectionInfo, Handshake, Next, ServerName};
 
 use super::Ssl;
 use super::alerts::{FATAL, INTERNAL_ERROR};
@@ -260,6 +260,18 @@ impl Ssl {
             self.callback_failed(step);
             return Err(());
         }
+        step = match step {
+            Some(Ok(Next::Connected(connection))) if self.lacks_certificate(&connection.info) => {
+                errors::push(reasons::PEER_DID_NOT_RETURN_A_CERTIFICATE);
+                let alert = match connection.info.version {
+                    ProtocolVersion::TLS1_3 => AlertDescription::CERTIFICATE_REQUIRED,
+                    _ => AlertDescription::HANDSHAKE_FAILURE,
+                };
+                self.end_with_flight(connection, alert.0);
+                return Err(());
+            }
+            step => step,
+        };
         // With its flight, a server has requested a certificate or has not.
         if !self.unsent.borrow().is_empty() && !self.has_sent_retry() {
             let requested = self.configured.take().is_some_and(|bits| bits != 0);
@@ -307,21 +319,36 @@ impl Ssl {
     /// Ends a handshake in which a function of the program failed inside of the step or before it.
     fn callback_failed(&self, step: Option<Result<Next, Error>>) {
         errors::push(reasons::CALLBACK_FAILED);
-        let Some(Ok(Next::Connected(mut connection))) = step else {
+        let Some(Ok(Next::Connected(connection))) = step else {
             // The client has seen no key.
             self.unsent.take();
             return self.abort(INTERNAL_ERROR);
         };
+        self.end_with_flight(connection, INTERNAL_ERROR);
+    }
+
+    /// Ends a connection whose last flight is not sent yet: with the flight, because the alert has
+    /// its keys.
+    fn end_with_flight(&self, mut connection: Box<Connection>, alert: u8) {
         let mut unsent = self.unsent.take();
-        let alert = AlertDescription(INTERNAL_ERROR);
         // Without memory for the alert, the connection ends without one.
-        let _ = connection.sender.abort(alert, unsent.buffer());
+        let _ = connection.sender.abort(AlertDescription(alert), unsent.buffer());
         self.unsent.replace(unsent);
         self.stage.replace(Stage::Failed);
         self.remove_session();
         self.send(true);
-        self.report_alert(false, super::alerts::FATAL, INTERNAL_ERROR);
+        self.report_alert(false, super::alerts::FATAL, alert);
         self.want.set(Want::Nothing);
+    }
+
+    /// Whether a client has declined a server's request, and the application demands a certificate
+    /// now. OpenSSL reads the mode when the answer arrives, not when it sends the request.
+    fn lacks_certificate(&self, info: &ConnectionInfo) -> bool {
+        self.side.get() == Some(Side::Server)
+            && self.has_requested.get()
+            && !info.resumed
+            && info.peer_chain().is_empty()
+            && self.demands_certificate()
     }
 
     /// Fails the handshake after an error, whose alert callbacks have not seen.

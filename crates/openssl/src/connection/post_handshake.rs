@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tercel::Credential;
 use tercel::client::CertificateRequested;
-use tercel::error::{Error, InternalError, Misuse};
+use tercel::error::{Error, InternalError, Misuse, PeerError};
 use tercel::server::{ClientAuth, ClientCertificate};
 use tercel::wire::{AlertDescription, ProtocolVersion};
 
@@ -110,12 +110,20 @@ impl Ssl {
         }
     }
 
+    /// Whether the mode demands a certificate of the client.
+    pub(super) fn demands_certificate(&self) -> bool {
+        const BOTH: c_int = VERIFY_PEER | VERIFY_FAIL_IF_NO_PEER_CERT;
+        self.settings().verify_mode & BOTH == BOTH
+    }
+
     /// A server received the client's answer. An error ends the connection.
     pub(crate) fn accept_certificate(&self, answer: &ClientCertificate) -> Result<(), Error> {
         self.awaits_certificate.set(false);
         let Some(identity) = answer.identity() else {
             self.peer_chain.take();
-            return Ok(());
+            // The application may demand it since the request.
+            let is_missing = self.demands_certificate();
+            return if is_missing { Err(PeerError::CertificateRequired.into()) } else { Ok(()) };
         };
         self.check_peer(&identity).map_err(|refusal| Error::Refused(refusal.reason))
     }

@@ -160,9 +160,41 @@ static void demand_after_the_flight(int version) {
     free_pair(&pair);
 }
 
+/* The mode becomes stricter between the request and the answer of a client without a certificate. */
+static void demand_after_the_request(int version) {
+    struct pair pair = new_pair(version, 1 << 14);
+    SSL_set_verify(pair.server, SSL_VERIFY_PEER, NULL);
+    CHECK(SSL_connect(pair.client) == -1);
+    CHECK(SSL_accept(pair.server) == -1 && SSL_get_error(pair.server, -1) == SSL_ERROR_WANT_READ);
+    SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    CHECK(SSL_connect(pair.client) == (version == TLS1_3_VERSION ? 1 : -1));
+    int result = SSL_accept(pair.server);
+    printf("version %x, after the request: accepted %d, %s\n", version, result,
+           ERR_reason_error_string(ERR_peek_error()));
+    ERR_clear_error();
+    drop_pair(&pair);
+}
+
+static void demand_after_a_late_request(void) {
+    struct pair pair = new_pair(TLS1_3_VERSION, 1 << 14);
+    char byte;
+    permit_late_authentication(&pair);
+    SSL_certs_clear(pair.client);
+    CHECK(shake(&pair) && SSL_verify_client_post_handshake(pair.server) == 1 && SSL_do_handshake(pair.server) == 1);
+    SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT | SSL_VERIFY_POST_HANDSHAKE, NULL);
+    CHECK(SSL_read(pair.client, &byte, 1) == -1 && SSL_write(pair.client, "x", 1) == 1);
+    int result = SSL_read(pair.server, &byte, 1);
+    printf("after a late request: read %d, %s\n", result, ERR_reason_error_string(ERR_peek_error()));
+    ERR_clear_error();
+    drop_pair(&pair);
+}
+
 int main(void) {
     demand_after_the_flight(TLS1_2_VERSION);
     demand_after_the_flight(TLS1_3_VERSION);
+    demand_after_the_request(TLS1_2_VERSION);
+    demand_after_the_request(TLS1_3_VERSION);
+    demand_after_a_late_request();
     static const char *const certificates[] = {NULL, "rsa.pem", "client.pem"};
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
         for (int place = 0; place < PLACES; place++)
