@@ -140,7 +140,7 @@ impl Ssl {
                         // Connections that wait for their peer have no buffers.
                         self.release_buffers();
                         // The peer may wait for the message, so the program waits for room first.
-                        self.send_message();
+                        errors::without_errors(|| self.send_message());
                         return Transfer::Stopped;
                     }
                     Moved::End => return self.truncated(),

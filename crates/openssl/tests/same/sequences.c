@@ -17,6 +17,12 @@ static unsigned draw(unsigned below) {
 
 static char data[20000], text[20000];
 
+/* The length of a write that did not succeed, and that is mostly repeated with the same bytes, or more. */
+static int waiting[2];
+
+/* Whether a transport has ended. */
+static int is_closed;
+
 /* The position in the data of each side, so that a repeated write has the same bytes. */
 static size_t written[2];
 
@@ -50,8 +56,6 @@ static void read_some(SSL *ssl, int peeks) {
 
 static void write_some(SSL *ssl) {
     static const int lengths[] = {0, 1, 100, 1000, 17000};
-    /* A write that did not succeed is repeated with the same bytes, or more. */
-    static int waiting[2];
     int side = ssl == pair.server, length = lengths[draw(5)];
     if (waiting[side] > length && draw(4) != 0)
         length = waiting[side];
@@ -128,12 +132,13 @@ static void call(int version) {
         break;
     case 23:
         if (draw(8) == 0) {
+            is_closed = 1;
             BIO_shutdown_wr(SSL_get_rbio(ssl == pair.server ? pair.client : pair.server));
             show(ssl, "end of its input", 0, 1);
         }
         break;
     case 24:
-        if (draw(10) == 0 && SSL_is_init_finished(ssl) && limits[ssl == pair.server].room > 0) {
+        if (draw(10) == 0 && !is_closed && SSL_is_init_finished(ssl) && limits[ssl == pair.server].room > 0) {
             send_damaged_record(ssl);
             show(ssl, "damaged record", 0, 1);
         }
@@ -174,6 +179,8 @@ static void run(unsigned long long seed) {
     limit_writes(pair.client, &limits[0]);
     limit_writes(pair.server, &limits[1]);
     written[0] = written[1] = 0;
+    waiting[0] = waiting[1] = 0;
+    is_closed = 0;
     /* Most begin with a connection. */
     if (draw(3) != 0)
         printf("  connected %d\n", shake(&pair));
