@@ -3,11 +3,11 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use tercel::Credential;
 use tercel::client::CertificateRequested;
 use tercel::error::{Error, InternalError, Misuse, PeerError};
 use tercel::server::{ClientAuth, ClientCertificate};
 use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::{Connection, Credential};
 
 use super::Ssl;
 use super::alerts::FATAL;
@@ -28,7 +28,7 @@ impl Ssl {
     /// Updates the key of this side, and requests that the peer does so, too, if `kind` says that.
     /// `None`: an error is in the queue. RFC 9846 4.7.3
     pub(crate) fn update_key(&self, kind: c_int) -> Option<()> {
-        let reason = if self.version() != i32::from(ProtocolVersion::TLS1_3.0) {
+        let reason = if !self.is_tls13() {
             Some(reasons::WRONG_SSL_VERSION)
         } else if ![UPDATE_NOT_REQUESTED, UPDATE_REQUESTED].contains(&kind) {
             Some(reasons::INVALID_KEY_UPDATE_TYPE)
@@ -57,11 +57,16 @@ impl Ssl {
         Some(())
     }
 
+    /// Whether TLS 1.3 was negotiated.
+    pub(crate) fn is_tls13(&self) -> bool {
+        self.negotiated_version() == Some(ProtocolVersion::TLS1_3)
+    }
+
     /// A server requests the client's certificate. `None`: an error is in the queue.
     pub(crate) fn request_certificate(&self) -> Option<()> {
         let mode = self.settings().verify_mode;
-        let is_new = self.is_new();
-        let reason = if is_new || self.version() != i32::from(ProtocolVersion::TLS1_3.0) {
+        let offers = |connection: &mut Connection| connection.info.post_handshake_auth;
+        let reason = if !self.is_tls13() {
             Some(reasons::WRONG_SSL_VERSION)
         } else if self.side.get() != Some(Side::Server) {
             Some(reasons::NOT_SERVER)
@@ -69,6 +74,8 @@ impl Ssl {
             Some(reasons::STILL_IN_INIT)
         } else if self.awaits_certificate.get() {
             Some(reasons::REQUEST_SENT)
+        } else if self.with_connection(offers) != Some(true) {
+            Some(reasons::EXTENSION_NOT_RECEIVED)
         } else if mode & VERIFY_PEER == 0
             || mode & VERIFY_CLIENT_ONCE != 0 && self.has_requested.get()
         {

@@ -135,7 +135,7 @@ functions! {
 /// it would believe that the client's certificate was verified again. In TLS 1.3 the result is
 /// OpenSSL's, and a handshake is none.
 fn refuse_renegotiation(ssl: &Ssl, what: &str) -> c_int {
-    if ssl.is_connected() && ssl.version() != crate::method::TLS1_2 {
+    if ssl.is_tls13() {
         errors::push(reasons::WRONG_SSL_VERSION);
         return FAIL;
     }
