@@ -278,7 +278,7 @@ impl Ssl {
 
     /// Runs `body`, which calls C code, with the lock released. No cell may be borrowed.
     pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
-        self.lock.outside(body)
+        tap::suspended(|| self.lock.outside(body))
     }
 
     /// Runs an operation that reads. `None` inside of another one.

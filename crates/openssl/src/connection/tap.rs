@@ -110,6 +110,24 @@ pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
     unsafe { ssl.as_ref() }.map(body)
 }
 
+/// Runs `body`, which calls C code, with the thread's step put aside: a fiber of the application
+/// may be switched in it, and the thread may then run steps of other connections, which end before
+/// or after this one.
+pub(super) fn suspended<T>(body: impl FnOnce() -> T) -> T {
+    struct Suspended(*const Ssl, Option<Box<Left>>);
+    impl Drop for Suspended {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+            LEFT.with(|place| place.replace(self.1.take()));
+        }
+    }
+    if CURRENT.get().is_null() {
+        return body();
+    }
+    let _suspended = Suspended(CURRENT.replace(core::ptr::null()), LEFT.with(Place::take));
+    body()
+}
+
 /// Adds something to what the step leaves.
 fn leave(add: impl FnOnce(&mut Left)) {
     LEFT.with(|place| {
@@ -349,5 +367,35 @@ impl Ssl {
             // SAFETY: the program did not keep the reference.
             drop(unsafe { crate::entry::take::<Session>(pointer) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    /// A fiber that is switched in a callback finds no connection, and the step continues with its
+    /// own.
+    #[test]
+    fn callbacks_run_outside_of_the_step() {
+        // SAFETY: the function returns a static object.
+        let method = unsafe { &*crate::method::TLS_server_method() };
+        let context = Context::new(method).unwrap();
+        let [one, other] = [(); 2].map(|()| Ssl::new(&context).unwrap());
+        let address = || with_current(Ssl::address);
+        let removed = |tapped: Tapped| tapped.left.map_or(0, |left| left.removed.len());
+        let ((), tapped) = one.step(|| {
+            add_removed(b"one", None);
+            one.outside(|| {
+                assert_eq!(address(), None);
+                let ((), tapped) = other.step(|| assert_eq!(address(), Some(other.address())));
+                assert_eq!(removed(tapped), 0);
+                assert_eq!(address(), None);
+            });
+            assert_eq!(address(), Some(one.address()));
+            add_removed(b"another", None);
+        });
+        assert_eq!((removed(tapped), address()), (2, None));
     }
 }
