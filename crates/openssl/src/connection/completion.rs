@@ -62,7 +62,7 @@ impl Ssl {
         let settings = self.settings();
         let mut fields = Session::of(info, settings.session_timeout);
         fields.verify_result = self.verify_result.get();
-        fields.context = Id::new(&settings.session_context).unwrap_or_default();
+        fields.context = settings.session_context.clone();
         if self.side.get() == Some(Side::Server) && info.version == ProtocolVersion::TLS1_3 {
             fields.max_early_data = settings.max_early_data;
         }
@@ -98,7 +98,7 @@ impl Ssl {
             }
             None if info.resumed && self.side.get() == Some(Side::Client) => {}
             None => {
-                fields.id = Id::new(&random_id()).unwrap_or_default();
+                fields.id = random_id();
                 match (begun, found) {
                     (Some(begun), _) => begun.fields().renew(fields),
                     (None, Some(found)) => {
@@ -172,7 +172,7 @@ impl Ssl {
             let fields = Fields {
                 time: now(),
                 timeout: settings.session_timeout,
-                context: Id::new(&settings.session_context).unwrap_or_default(),
+                context: settings.session_context.clone(),
                 ..Fields::default()
             };
             let old = self.session.replace(Some(Session::new(fields)));
@@ -183,9 +183,9 @@ impl Ssl {
 }
 
 /// A name for a session that has none: a server's, whose client holds the ticket.
-pub(super) fn random_id() -> Vec<u8> {
-    let mut id = vec![0; 32];
+pub(super) fn random_id() -> Id {
+    let mut id = [0; Id::LONGEST];
     // Without randomness the name stays zero, which only programs with a cache would notice.
     let _ = crate::objects::digest::fill_random(&mut id);
-    id
+    Id::from(id)
 }

@@ -14,7 +14,7 @@ use tercel::wire::ProtocolVersion;
 use super::Ssl;
 use super::state::Side;
 use super::tap;
-use crate::session::{self, Added, Fields, Id, Session, is_expired};
+use crate::session::{self, Added, Fields, Session, is_expired};
 use crate::settings::options::NO_TICKET;
 
 /// The state of a server's resumption.
@@ -147,7 +147,7 @@ impl Ssl {
             timeout,
             is_limited: added.limit.is_some(),
             data: added.data,
-            context: Id::new(&self.settings().session_context).unwrap_or_default(),
+            context: self.settings().session_context.clone(),
             max_early_data: self.settings().max_early_data,
             ..Fields::default()
         });
@@ -203,7 +203,7 @@ impl Ssl {
             let fields = session.fields();
             !is_expired(fields.time, fields.timeout)
                 && !fields.is_removed
-                && fields.context[..] == self.settings().session_context
+                && fields.context == self.settings().session_context
         };
         if !usable || !self.may_use(Added::of(&session.fields())) {
             self.forget_found();

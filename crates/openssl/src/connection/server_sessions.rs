@@ -14,15 +14,12 @@ use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::{resumption, tap};
-use crate::session::Session;
 use crate::session::cache::Lookup;
+use crate::session::{Id, Session};
 use crate::tickets::ContextStore;
 
 const NO_INTERNAL_LOOKUP: u32 = 0x100;
 const NO_INTERNAL_STORE: u32 = 0x200;
-
-/// The length of the longest name of a session (`SSL_MAX_SSL_SESSION_ID_LENGTH`).
-const LONGEST_ID: usize = 32;
 
 /// The cache of a context, and the program's functions for sessions.
 pub(crate) struct Cache(pub(crate) Arc<ContextStore>);
@@ -59,7 +56,7 @@ impl Cache {
     /// resumes it.
     fn ask(id: &[u8], once: bool) -> Option<Vec<u8>> {
         // A program expects no longer name, and a ticket that is not a name can be longer.
-        if !(1..=LONGEST_ID).contains(&id.len()) {
+        if !(1..=Id::LONGEST).contains(&id.len()) {
             return None;
         }
         let core = tap::with_current(|ssl| {
@@ -121,7 +118,7 @@ impl ServerSessionStore for Cache {
     /// The session is added to the cache after the step, and before the client learns its name.
     fn put(&self, id: &[u8], session: Vec<u8>, _: UnixTime) {
         let session = Zeroizing::new(session);
-        if resumption::may_store() {
+        if let Some(id) = Id::new(id).filter(|_| resumption::may_store()) {
             tap::add_server_session(id, &session);
         }
     }
@@ -151,7 +148,10 @@ impl ServerSessionStore for Cache {
     }
 
     fn remove(&self, id: &[u8]) {
-        tap::add_removed(id, self.0.remove(id));
+        let removed = self.0.remove(id);
+        if let Some(id) = Id::new(id) {
+            tap::add_removed(id, removed);
+        }
     }
 }
 

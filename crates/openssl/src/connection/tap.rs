@@ -23,20 +23,20 @@ use crate::settings::callbacks::SslPointer;
 
 /// A session that a server made.
 pub(crate) struct MadeSession {
-    id: Vec<u8>,
+    id: Id,
     core: Zeroizing<Vec<u8>>,
     /// Whether the client has it in a ticket, and does not know its name.
     is_sealed: bool,
 }
 
 impl MadeSession {
-    pub(super) fn new(id: &[u8], core: &[u8], is_sealed: bool) -> Self {
-        Self { id: id.to_vec(), core: Zeroizing::new(core.to_vec()), is_sealed }
+    pub(super) fn new(id: Id, core: &[u8], is_sealed: bool) -> Self {
+        Self { id, core: Zeroizing::new(core.to_vec()), is_sealed }
     }
 }
 
 /// The name of a session that a server must not resume any more, and what the cache had.
-type RemovedSession = (Vec<u8>, Option<Arc<Session>>);
+type RemovedSession = (Id, Option<Arc<Session>>);
 
 /// A message that the program's callbacks see after the step.
 pub(crate) struct Message {
@@ -138,15 +138,15 @@ fn leave(add: impl FnOnce(&mut Left)) {
 }
 
 /// Adds a session that a server made.
-pub(crate) fn add_server_session(id: &[u8], core: &[u8]) {
+pub(crate) fn add_server_session(id: Id, core: &[u8]) {
     let session = MadeSession::new(id, core, false);
     leave(|left| left.server_sessions.push(session));
 }
 
 /// Adds a session that a server must not resume any more, and that was removed from the cache.
-pub(crate) fn add_removed(id: &[u8], session: Option<Arc<Session>>) {
+pub(crate) fn add_removed(id: Id, session: Option<Arc<Session>>) {
     if !CURRENT.get().is_null() {
-        leave(|left| left.removed.push((id.to_vec(), session)));
+        leave(|left| left.removed.push((id, session)));
     }
 }
 
@@ -219,7 +219,7 @@ impl Ssl {
     /// Removes a session of a server from the program's cache, too. The program receives the object
     /// that it may have.
     fn deliver_removed(&self, (id, known): RemovedSession) {
-        let is_it = |session: &Arc<Session>| session.fields().id[..] == id;
+        let is_it = |session: &Arc<Session>| session.fields().id == id;
         let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
         let issued = || {
             // No cell is borrowed when a session is freed, which can call functions.
@@ -227,10 +227,8 @@ impl Ssl {
             issued.into_iter().find(is_it)
         };
         let known = known.or_else(issued);
-        let named = || {
-            let id = Id::new(&id).unwrap_or_default();
-            Session::new(session::Fields { id, ..session::Fields::default() })
-        };
+        let fields = || session::Fields { id: id.clone(), ..session::Fields::default() };
+        let named = || Session::new(fields());
         self.remove_from_caches(&known.unwrap_or_else(named));
     }
 
@@ -279,11 +277,11 @@ impl Ssl {
     /// A client received a session, which becomes the connection's.
     fn receive_session(&self, session: &ClientSession, expires: UnixTime) -> Option<Arc<Session>> {
         let core = session.to_bytes().map(Zeroizing::new)?;
-        let id = Id::new(&crate::objects::digest::sha256(&core)).unwrap_or_default();
+        let id = Id::from(crate::objects::digest::sha256(&core));
         let known = self.session.borrow().clone();
         let mut fields = known.as_ref().map(|known| known.fields().clone()).unwrap_or_default();
         // After a resumption in TLS 1.2 without a new ticket, it is the session that was offered.
-        if fields.id[..] == id[..] && fields.is_resumable() {
+        if fields.id == id && fields.is_resumable() {
             return None;
         }
         let now = session::now();
@@ -322,7 +320,6 @@ impl Ssl {
         for (index, MadeSession { id, core, is_sealed }) in made.into_iter().enumerate() {
             // The first one is that of the connection, with the data of the program.
             let own = self.session.borrow().clone();
-            let id = Id::new(&id).unwrap_or_default();
             let session = match own {
                 Some(own) if index == 0 && !resumed && !own.fields().is_resumable() => {
                     own.fields().complete(id, core, is_sealed);
@@ -386,7 +383,7 @@ mod tests {
         let address = || with_current(Ssl::address);
         let removed = |tapped: Tapped| tapped.left.map_or(0, |left| left.removed.len());
         let ((), tapped) = one.step(|| {
-            add_removed(b"one", None);
+            add_removed(Id::default(), None);
             one.outside(|| {
                 assert_eq!(address(), None);
                 let ((), tapped) = other.step(|| assert_eq!(address(), Some(other.address())));
@@ -394,7 +391,7 @@ mod tests {
                 assert_eq!(address(), None);
             });
             assert_eq!(address(), Some(one.address()));
-            add_removed(b"another", None);
+            add_removed(Id::default(), None);
         });
         assert_eq!((removed(tapped), address()), (2, None));
     }

@@ -85,7 +85,7 @@ impl Ssl {
             return;
         }
         if self.reports_ticket() {
-            let made = MadeSession::new(&super::completion::random_id(), session, true);
+            let made = MadeSession::new(super::completion::random_id(), session, true);
             self.made.borrow_mut().push(made);
         }
     }

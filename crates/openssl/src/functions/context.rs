@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::entry::{functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method::Method;
+use crate::session::Id;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::crypto::{
     EVP_default_properties_is_fips_enabled, INIT_LOAD_CONFIG, OPENSSL_init_crypto,
@@ -126,12 +127,11 @@ functions! {
     fn SSL_CTX_set_session_id_context(context: &Context; id: *const c_uchar, length: c_uint)
         -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let id = unsafe { bytes(id, length) };
-        if id.len() > 32 {
+        let Some(id) = Id::new(unsafe { bytes(id, length) }) else {
             errors::push(reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
             return FAIL;
-        }
-        context.change(|settings| settings.session_context = id.to_vec());
+        };
+        context.change(|settings| settings.session_context = id);
         OK
     }
     fn SSL_CTX_set_security_level(context: &Context; level: c_int) -> () = () => {

@@ -13,6 +13,7 @@ use crate::errors::{self, reasons};
 use crate::objects::list;
 use crate::objects::name::Name;
 use crate::objects::store::Parameters;
+use crate::session::Id;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::stack::Stack;
 use crate::sys::x509::{
@@ -155,13 +156,12 @@ functions! {
     }
     fn SSL_set_session_id_context(ssl: &Ssl; id: *const c_uchar, length: c_uint) -> c_int = FAIL => {
         // SAFETY: the caller's duty.
-        let id = unsafe { bytes(id, length) };
-        if id.len() > 32 {
+        let Some(id) = Id::new(unsafe { bytes(id, length) }) else {
             errors::push(reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
             return FAIL;
-        }
+        };
         if ssl.settings().session_context != id {
-            ssl.change(|settings| settings.session_context = id.to_vec());
+            ssl.change(|settings| settings.session_context = id);
         }
         OK
     }

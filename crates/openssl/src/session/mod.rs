@@ -78,6 +78,21 @@ impl Id {
     }
 }
 
+impl From<[u8; Id::LONGEST]> for Id {
+    fn from(bytes: [u8; Id::LONGEST]) -> Self {
+        Self { bytes, length: Self::LONGEST }
+    }
+}
+
+/// The bytes behind the ID do not count.
+impl PartialEq for Id {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Id {}
+
 impl core::ops::Deref for Id {
     type Target = [u8];
 

@@ -21,6 +21,7 @@ use crate::objects::certificate::Certificate;
 use crate::objects::key::Key;
 use crate::objects::name::Name;
 use crate::objects::store::{CtLogs, Store};
+use crate::session::Id;
 use callbacks::Callbacks;
 use identity::Identity;
 
@@ -57,7 +58,7 @@ pub(crate) struct Settings {
     /// The flags of certificates (`SSL_CTX_set_cert_flags`).
     pub(crate) certificate_flags: u32,
     pub(crate) shared_secrets: security::SharedSecrets,
-    pub(crate) session_context: Vec<u8>,
+    pub(crate) session_context: Id,
     pub(crate) session_timeout: c_long,
     pub(crate) client_authorities: Arc<Vec<Name>>,
     /// The application protocols of a client, each without its length.
@@ -168,7 +169,7 @@ impl Settings {
             max_chain: DEFAULT_MAX_CHAIN,
             certificate_flags: 0,
             shared_secrets: security::SharedSecrets::default(),
-            session_context: Vec::new(),
+            session_context: Id::default(),
             session_timeout: DEFAULT_TIMEOUT,
             client_authorities: Arc::default(),
             protocols: Vec::new(),

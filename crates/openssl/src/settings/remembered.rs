@@ -9,6 +9,7 @@ use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{ClientConfig, Credential, ServerConfig};
 
 use crate::objects::name::Name;
+use crate::session::Id;
 
 /// The most configurations of each side that a context remembers.
 const MOST: usize = 64;
@@ -22,7 +23,7 @@ pub(crate) struct Inputs {
     pub(crate) schemes: Vec<SignatureScheme>,
     /// The application protocols: those of a client, or that which a server selected.
     pub(crate) protocols: Vec<Vec<u8>>,
-    pub(crate) session_context: Vec<u8>,
+    pub(crate) session_context: Id,
     /// The options that configurations depend on.
     pub(crate) options: u64,
     pub(crate) mode: u32,
