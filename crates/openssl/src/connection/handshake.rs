@@ -154,7 +154,6 @@ impl Ssl {
                     Moved::End => {
                         self.stage.replace(Stage::Failed);
                         if self.settings().has(crate::settings::options::IGNORE_UNEXPECTED_EOF) {
-                            self.closed_by_peer.set(true);
                             self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
                         } else {
                             self.remove_session();
@@ -210,7 +209,8 @@ impl Ssl {
         self.receive()
     }
 
-    /// Ends a connection that a function of the program refused: an alert with its keys.
+    /// Ends a connection that the application refused: with its last flight, if that is not sent
+    /// yet, because the alert has the keys of the connection.
     fn refuse(&self, mut connection: Box<Connection>, alert: u8) {
         // The connection ends anyway.
         let _ = connection.sender.abort(AlertDescription(alert), self.unsent.borrow_mut().buffer());
@@ -267,7 +267,7 @@ impl Ssl {
                     ProtocolVersion::TLS1_3 => AlertDescription::CERTIFICATE_REQUIRED,
                     _ => AlertDescription::HANDSHAKE_FAILURE,
                 };
-                self.end_with_flight(connection, alert.0);
+                self.refuse(connection, alert.0);
                 return Err(());
             }
             step => step,
@@ -324,21 +324,7 @@ impl Ssl {
             self.unsent.take();
             return self.abort(INTERNAL_ERROR);
         };
-        self.end_with_flight(connection, INTERNAL_ERROR);
-    }
-
-    /// Ends a connection whose last flight is not sent yet: with the flight, because the alert has
-    /// its keys.
-    fn end_with_flight(&self, mut connection: Box<Connection>, alert: u8) {
-        let mut unsent = self.unsent.take();
-        // Without memory for the alert, the connection ends without one.
-        let _ = connection.sender.abort(AlertDescription(alert), unsent.buffer());
-        self.unsent.replace(unsent);
-        self.stage.replace(Stage::Failed);
-        self.remove_session();
-        self.send(true);
-        self.report_alert(false, super::alerts::FATAL, alert);
-        self.want.set(Want::Nothing);
+        self.refuse(connection, INTERNAL_ERROR);
     }
 
     /// Whether a client has declined a server's request, and the application demands a certificate

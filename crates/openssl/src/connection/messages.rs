@@ -277,8 +277,7 @@ impl Ssl {
             Some(Side::Server) => after(Side::Server, Direction::Sent, T::NEW_SESSION_TICKET),
             _ => after(Side::Client, Direction::Received, T::NEW_SESSION_TICKET),
         };
-        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
-        ticket.filter(|_| is_tls13).unwrap_or(FINISHED)
+        ticket.filter(|_| self.is_tls13()).unwrap_or(FINISHED)
     }
 
     fn state_after(&self, message: &Message) -> Option<MessageState> {

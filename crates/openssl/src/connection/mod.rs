@@ -103,8 +103,8 @@ pub(crate) struct Ssl {
     pub(crate) issued: RefCell<Vec<Weak<Session>>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,
-    /// Whether the peer closed with close_notify.
-    pub(crate) closed_by_peer: Cell<bool>,
+    /// Whether the callback has seen the peer's close_notify.
+    reported_close: Cell<bool>,
     /// Whether a fatal error was reported. As in OpenSSL, reading and writing then fails without an
     /// entry in the queue.
     pub(crate) failed: Cell<bool>,
@@ -200,7 +200,7 @@ impl Ssl {
             issued: RefCell::default(),
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
-            closed_by_peer: Cell::new(false),
+            reported_close: Cell::new(false),
             failed: Cell::new(false),
             refused_renegotiation: Cell::default(),
             sending: Cell::new(0),
@@ -365,7 +365,7 @@ impl Ssl {
         self.issued.take();
         self.want.set(Want::Nothing);
         self.shutdown.set(0);
-        self.closed_by_peer.set(false);
+        self.reported_close.set(false);
         self.failed.set(false);
         self.refused_renegotiation.take();
         self.verify_result.set(0);

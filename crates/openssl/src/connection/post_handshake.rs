@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tercel::client::CertificateRequested;
 use tercel::error::{Error, InternalError, Misuse, PeerError};
 use tercel::server::{ClientAuth, ClientCertificate};
-use tercel::wire::{AlertDescription, ProtocolVersion};
+use tercel::wire::AlertDescription;
 use tercel::{Connection, Credential};
 
 use super::Ssl;
@@ -55,11 +55,6 @@ impl Ssl {
             }
         }
         Some(())
-    }
-
-    /// Whether TLS 1.3 was negotiated.
-    pub(crate) fn is_tls13(&self) -> bool {
-        self.negotiated_version() == Some(ProtocolVersion::TLS1_3)
     }
 
     /// A server requests the client's certificate. `None`: an error is in the queue.

@@ -5,7 +5,6 @@ use core::mem;
 use tercel::client::CertificateRequested;
 use tercel::error::Error;
 use tercel::server::ClientCertificate;
-use tercel::wire::ProtocolVersion;
 use tercel::{Filled, Opened};
 
 use super::Ssl;
@@ -216,7 +215,7 @@ impl Ssl {
         match self.seen.get() {
             Seen::Exchange => true,
             Seen::Alert => false,
-            Seen::Nothing => self.negotiated_version() != Some(ProtocolVersion::TLS1_3),
+            Seen::Nothing => !self.is_tls13(),
         }
     }
 
@@ -251,10 +250,10 @@ impl Ssl {
     /// The peer sent close_notify.
     pub(super) fn closed(&self) -> Transfer {
         // As with OpenSSL, the callback sees the connection before it is closed.
-        if !self.closed_by_peer.get() {
+        if !self.reported_close.get() {
             self.report_alert(true, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
         }
-        self.closed_by_peer.set(true);
+        self.reported_close.set(true);
         self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
         self.ended()
     }
@@ -263,7 +262,6 @@ impl Ssl {
     pub(crate) fn truncated(&self) -> Transfer {
         let ended = self.ended();
         if self.settings().has(IGNORE_UNEXPECTED_EOF) {
-            self.closed_by_peer.set(true);
             self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
             return ended;
         }

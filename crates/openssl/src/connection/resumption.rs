@@ -116,6 +116,11 @@ impl Ssl {
         self.resumption.renews.set(renews);
     }
 
+    /// Whether TLS 1.3 was negotiated.
+    pub(crate) fn is_tls13(&self) -> bool {
+        self.negotiated_version() == Some(ProtocolVersion::TLS1_3)
+    }
+
     pub(super) fn negotiated_version(&self) -> Option<ProtocolVersion> {
         self.values.borrow().as_ref().and_then(|values| values.version())
     }
@@ -263,7 +268,7 @@ impl Ssl {
     pub(super) fn may_issue(&self, in_ticket: bool) -> bool {
         let is_resumed = self.has_found();
         let settings = self.settings();
-        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
+        let is_tls13 = self.is_tls13();
         if is_tls13 && settings.tickets == 0 || in_ticket && settings.has(NO_TICKET) {
             return false;
         }

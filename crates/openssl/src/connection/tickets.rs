@@ -6,7 +6,6 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use tercel::Answer;
 use tercel::questions::{OpenTicketQuestion, SealTicketQuestion};
-use tercel::wire::ProtocolVersion;
 
 use super::Ssl;
 use super::tap::MadeSession;
@@ -80,8 +79,7 @@ impl Ssl {
         let callbacks = context.settings().callbacks;
         let mode = context.cache_mode.load(Relaxed);
         let is_wanted = callbacks.new_session.is_some() || callbacks.remove_session.is_some();
-        let is_tls13 = self.negotiated_version() == Some(ProtocolVersion::TLS1_3);
-        if !is_wanted || !is_tls13 || mode & SESS_CACHE_SERVER == 0 {
+        if !is_wanted || !self.is_tls13() || mode & SESS_CACHE_SERVER == 0 {
             return;
         }
         if self.reports_ticket() {
