@@ -169,7 +169,7 @@ async fn replaced_files_are_used_and_end_connections_under_the_old_ones() {
     node.use_store_tls(read().unwrap());
     connected(4).await;
     assert_eq!(node.counts().failures, 0, "no request failed");
-    // What cannot be read changes nothing.
+    // Files that cannot be read change nothing.
     std::fs::remove_file(folder.path().join("client.key")).unwrap();
     assert!(
         matches!(read().unwrap_err(), FleetError::File(path, _) if path.ends_with("client.key"))

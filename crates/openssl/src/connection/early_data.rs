@@ -39,11 +39,11 @@ pub(crate) struct Early {
 /// How far a server's program has read early data.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Reads {
-    /// It has not asked for any.
+    /// The program has not asked for any.
     #[default]
     Never,
     Begun,
-    /// It knows that no more follows.
+    /// The program knows that no more follows.
     Finished,
 }
 

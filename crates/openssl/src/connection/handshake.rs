@@ -46,7 +46,7 @@ impl Ssl {
             errors::clear();
         }
         if self.is_new() {
-            // As with OpenSSL, nothing has begun for the callback.
+            // The callback is called before anything has begun, as with OpenSSL.
             self.report_start();
             if self.begin(side).is_none() {
                 // A program finds out in this way whether a version is enabled.

@@ -28,7 +28,7 @@ pub(crate) fn set_tap(handshake: &mut Handshake) {
     handshake.set_message_tap(Arc::clone(&TAP) as Arc<dyn MessageTap>);
 }
 
-/// What the record layer has received since the beginning of a read.
+/// The kind of messages that were received since the beginning of a read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Seen {
     #[default]

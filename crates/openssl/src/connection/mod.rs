@@ -91,7 +91,7 @@ pub(crate) struct Ssl {
     pub(crate) answers: Cell<bool>,
     /// The last message of an answer that a server is receiving, before the Finished.
     pub(crate) answer: Cell<Option<HandshakeType>>,
-    /// What was received besides data.
+    /// The kind of messages that were received besides data.
     pub(crate) seen: Cell<messages::Seen>,
     /// Whether a server has requested the client's certificate.
     pub(crate) has_requested: Cell<bool>,

@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// What the certificate callback does and returns.
+    /// The actions and the result of the certificate callback.
     struct Callee {
         server: RefCell<Server>,
         /// Whether another request arrives while the callback runs.

@@ -93,7 +93,7 @@ impl Ssl {
         if self.failed.get() || !self.answer_requests() {
             return Transfer::Stopped;
         }
-        // As with OpenSSL, a read that begins within a client's answer does not end after it.
+        // A read that begins within a client's answer does not end after it, as with OpenSSL.
         let mut continues = self.receives_answer();
         loop {
             if self.plaintext.borrow().len() > 0 {
@@ -249,7 +249,7 @@ impl Ssl {
 
     /// The peer sent close_notify.
     pub(super) fn closed(&self) -> Transfer {
-        // As with OpenSSL, the callback sees the connection before it is closed.
+        // The callback sees the connection before it is closed, as with OpenSSL.
         if !self.reported_close.get() {
             self.report_alert(true, super::alerts::WARNING, super::alerts::CLOSE_NOTIFY);
         }

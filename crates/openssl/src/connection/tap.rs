@@ -297,7 +297,7 @@ impl Ssl {
         fields.core = core;
         fields.verify_result = self.verify_result.get();
         self.received_session.set(true);
-        // As in OpenSSL, with the application's data of the session before.
+        // The new session has the application's data of the session before, as in OpenSSL.
         let session = Session::copied(fields, known.as_deref());
         self.session.replace(Some(Arc::clone(&session)));
         Some(session)

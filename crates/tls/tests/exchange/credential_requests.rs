@@ -1,4 +1,5 @@
-//! What a server's selector of credentials learns from the ClientHello, in place and as a question.
+//! The values of the ClientHello that a server's selector of credentials gets, in place and as a
+//! question.
 
 use std::sync::{Arc, Mutex};
 

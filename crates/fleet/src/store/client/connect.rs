@@ -188,7 +188,7 @@ impl StoreTls {
         Ok(Self(files.map(Arc::new)))
     }
 
-    /// What distinguishes the contents of the files.
+    /// The values that distinguish the contents of the files.
     fn contents(&self) -> Option<(&[u8; 32], &[CertificateDer<'static>])> {
         self.0.as_ref().map(|files| (&files.roots, &*files.chain))
     }
