@@ -194,7 +194,7 @@ pub(super) fn error_of(ssl: &Ssl, returned: c_int) -> c_int {
         Want::RetryVerify => return ERROR_WANT_RETRY_VERIFY,
         Want::Read => (ssl.input.borrow().clone(), ERROR_WANT_READ),
         Want::Write => (ssl.output.borrow().clone(), ERROR_WANT_WRITE),
-        // A fatal alert whose entry is not in the queue any more has this result, too, as in OpenSSL.
+        // As in OpenSSL, an alert whose entry has left the queue has this result, too.
         Want::Nothing if ssl.shutdown.get() & RECEIVED_SHUTDOWN != 0 => return ERROR_ZERO_RETURN,
         Want::Nothing => return ERROR_SYSCALL,
     };
