@@ -2,18 +2,19 @@
 //!
 //! Each certificate is parsed once. Those that, by names, are on no way from the leaf to an anchor
 //! take no part. The search goes from the leaf upwards, depth first. At each certificate it tries
-//! the anchors and the certificates of the issuer's name in the order of [`Rank`] (RFC 4158 3.5).
+//! the anchors and the certificates of the issuer's name in the order of [`ways`] (RFC 4158 3.5).
 //! An issuer is followed if it may certify and if its key made the signature. A path that reaches
 //! an anchor is validated as a whole ([`Search::validate`]); if it is refused, the search
 //! continues.
 //!
 //! The shape of a chain has one limit, [`MAX_INTERMEDIATES`]; the work is limited by
-//! [`Budget`].
+//! [`Budget`](crate::budget::Budget).
 
 mod anchor_keys;
 mod candidates;
 mod name_constraints;
 mod policies;
+mod ways;
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use tercel_crypto::{SignatureCache, SignatureDigest};
 
 use crate::algorithms::{self, CertificateAlgorithm};
-use crate::certificate::{Certificate, KeyFit, PathCertificate, Usage, bad_encoding, read_key};
+use crate::certificate::{Certificate, PathCertificate, Usage, bad_encoding, read_key};
 use crate::der;
 use crate::reason::RefusalReason;
 use crate::revocation::{Revocation, Signer, Work};
@@ -29,6 +30,7 @@ use crate::roots::Roots;
 use anchor_keys::AnchorKeys;
 use candidates::{Candidate, candidates};
 use name_constraints::NameConstraints;
+use ways::Way;
 
 /// The trust anchors, and how signatures are verified.
 pub(crate) struct Trusted {
@@ -180,46 +182,6 @@ enum Issuer<'p, 'a> {
     Sent(&'p PathCertificate<'a>),
 }
 
-/// A way on from a certificate, to one that may have issued it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
-    /// The index of an anchor.
-    Anchor(usize),
-    Candidate(Position),
-}
-
-/// The ways from a certificate, the best first: a way without others, and those that were ordered,
-/// because there is rarely more than one.
-type Ways = (Option<Way>, Vec<Way>);
-
-/// The rank of a way; the least is the best.
-///
-/// An anchor without a key identifier is tried before an intermediate whose identifier fits: it may
-/// be the same authority, whose certificate many servers send, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    /// Whether the key identifier is another one than the certificate states.
-    has_other_key: bool,
-    is_candidate: bool,
-    fit: KeyFit,
-    /// Whether the issuer is not valid now.
-    is_invalid: bool,
-    /// Whether the issuer's own issuer is not an anchor.
-    is_far_from_anchor: bool,
-}
-
-impl Rank {
-    fn of_anchor(fit: KeyFit) -> Self {
-        Self {
-            has_other_key: fit == KeyFit::Other,
-            is_candidate: false,
-            fit,
-            is_invalid: false,
-            is_far_from_anchor: false,
-        }
-    }
-}
-
 /// The content of the SEQUENCE of an AlgorithmIdentifier, and the bits of a key.
 type Key<'a> = (&'a [u8], &'a [u8]);
 
@@ -349,58 +311,6 @@ impl<'s, 'a> Search<'s, 'a> {
         let candidate = position.checked_sub(1).and_then(|index| self.issuers.get(index));
         let read = candidate.ok_or(RefusalReason::UnknownIssuer)?.read.as_ref();
         read.map_err(|reason| *reason)
-    }
-
-    /// The ways on from a certificate: to these anchors, and to the candidates with the name of its
-    /// issuer. The best comes first. RFC 4158 3.5
-    fn ways(
-        &mut self,
-        below: &PathCertificate<'a>,
-        anchors: &[usize],
-    ) -> Result<Ways, RefusalReason> {
-        self.work.budget.pay(self.issuers.len())?;
-        let issuers = self.issuers;
-        let is_named =
-            |(_, one): &(usize, &Candidate<'a>)| one.fields.subject == below.fields.issuer;
-        let mut named = issuers.iter().enumerate().filter(is_named);
-        let (first, second) = (named.next(), named.next());
-        if anchors.is_empty() && second.is_none() {
-            // One way needs no order.
-            let way = first.map(|(index, _)| Way::Candidate(index.saturating_add(1)));
-            return Ok((way, Vec::new()));
-        }
-        let candidates = first.into_iter().chain(second).chain(named);
-        let mut ways: Vec<_> = candidates
-            .map(|(index, one)| (self.rank(below, one), Way::Candidate(index.saturating_add(1))))
-            .collect();
-        // Their key identifiers are read.
-        self.work.budget.pay(ways.len().saturating_mul(3).saturating_add(anchors.len()))?;
-        let stated = below.extensions.issuer_key_identifier();
-        let roots = &self.trusted.roots;
-        ways.extend(anchors.iter().map(|index| {
-            let fit = KeyFit::new(stated, roots.key_identifier(*index));
-            (Rank::of_anchor(fit), Way::Anchor(*index))
-        }));
-        ways.sort_unstable();
-        Ok((None, ways.into_iter().map(|(_, way)| way).collect()))
-    }
-
-    fn rank(&self, below: &PathCertificate<'a>, candidate: &Candidate<'a>) -> Rank {
-        let (fit, is_invalid) = match &candidate.read {
-            Ok(issuer) => {
-                let stated = below.extensions.issuer_key_identifier();
-                let fit = KeyFit::new(stated, issuer.extensions.key_identifier());
-                (fit, check_validity(issuer, self.now).is_err())
-            }
-            Err(_) => (KeyFit::Other, true),
-        };
-        Rank {
-            has_other_key: fit == KeyFit::Other,
-            is_candidate: true,
-            fit,
-            is_invalid,
-            is_far_from_anchor: !candidate.is_below_anchor,
-        }
     }
 
     /// Checks what does not depend on the path: whether a certificate may issue others now, for
