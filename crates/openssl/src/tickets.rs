@@ -240,7 +240,8 @@ impl ContextStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Fields, Id};
+    use crate::objects::id::Id;
+    use crate::session::Fields;
 
     #[test]
     fn a_ticket_keeps_what_the_application_knows() {

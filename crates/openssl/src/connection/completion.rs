@@ -10,7 +10,8 @@ use super::Ssl;
 use super::state::{Side, Stage};
 use crate::context::SESS_CACHE_SERVER;
 use crate::objects::certificate::Certificate;
-use crate::session::{Fields, Id, Session, now, parse_chain};
+use crate::objects::id::Id;
+use crate::session::{Fields, Session, now, parse_chain};
 use crate::sys::x509::V_OK;
 
 /// The program removes expired sessions itself.

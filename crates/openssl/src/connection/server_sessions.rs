@@ -14,8 +14,9 @@ use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::{resumption, tap};
+use crate::objects::id::Id;
+use crate::session::Session;
 use crate::session::cache::Lookup;
-use crate::session::{Id, Session};
 use crate::tickets::ContextStore;
 
 const NO_INTERNAL_LOOKUP: u32 = 0x100;

@@ -18,7 +18,8 @@ use zeroize::Zeroizing;
 use super::Ssl;
 use super::state::Side;
 use crate::lock::Place;
-use crate::session::{self, Id, Session};
+use crate::objects::id::Id;
+use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
 
 /// A session that a server made.

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::entry::{functions, give, take};
 use crate::errors::{self, reasons};
 use crate::method::Method;
-use crate::session::Id;
+use crate::objects::id::Id;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::crypto::{
     EVP_default_properties_is_fips_enabled, INIT_LOAD_CONFIG, OPENSSL_init_crypto,

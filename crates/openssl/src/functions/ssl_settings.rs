@@ -10,10 +10,10 @@ use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
+use crate::objects::id::Id;
 use crate::objects::list;
 use crate::objects::name::Name;
 use crate::objects::store::Parameters;
-use crate::session::Id;
 use crate::settings::options::SENT_SHUTDOWN;
 use crate::sys::stack::Stack;
 use crate::sys::x509::{

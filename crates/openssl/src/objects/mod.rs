@@ -7,6 +7,7 @@ pub(crate) mod dane;
 pub(crate) mod digest;
 mod encoding;
 pub(crate) mod ex_data;
+pub(crate) mod id;
 pub(crate) mod key;
 pub(crate) mod list;
 pub(crate) mod name;

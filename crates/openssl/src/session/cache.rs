@@ -126,8 +126,9 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Fields, Id};
+    use super::super::Fields;
     use super::*;
+    use crate::objects::id::Id;
 
     fn named(name: &str) -> Arc<Session> {
         Session::new(Fields { id: Id::new(name.as_bytes()).unwrap(), ..Fields::default() })

@@ -14,7 +14,8 @@
 
 use zeroize::Zeroizing;
 
-use super::{Fields, Id};
+use super::Fields;
+use crate::objects::id::Id;
 
 const FORMAT: u8 = 2;
 /// The length of the fields before the parts of variable length.

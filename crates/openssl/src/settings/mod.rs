@@ -18,10 +18,10 @@ use crate::ciphers::{string, suite};
 use crate::errors::{self, reasons};
 use crate::method::Method;
 use crate::objects::certificate::Certificate;
+use crate::objects::id::Id;
 use crate::objects::key::Key;
 use crate::objects::name::Name;
 use crate::objects::store::{CtLogs, Store};
-use crate::session::Id;
 use callbacks::Callbacks;
 use identity::Identity;
 

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tercel::wire::{CipherSuite, NamedGroup, ProtocolVersion, SignatureScheme};
 use tercel::{ClientConfig, Credential, ServerConfig};
 
+use crate::objects::id::Id;
 use crate::objects::name::Name;
-use crate::session::Id;
 
 /// The most configurations of each side that a context remembers.
 const MOST: usize = 64;
