@@ -13,6 +13,7 @@ use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{ClientConfig, Connection, Opened, Question, ServerConfig, Side};
 
 use crate::fixtures::{NAME, client, server};
+use crate::movable;
 use crate::pair::{Delivery, Ends, Pair};
 
 const TLS12: ProtocolVersion = ProtocolVersion::TLS1_2;
@@ -262,7 +263,8 @@ fn a_returned_session_fits_in_a_store() {
 /// The state for tickets is saved, and the restored connection returns their sessions.
 #[test]
 fn a_restored_connection_returns_sessions() {
-    let (client, server) = (of_version(TLS13), server().build().unwrap());
+    let client = movable::limited(returning()).versions(&[TLS13]).build().unwrap();
+    let server = server().build().unwrap();
     let mut ends = connect(&client, &server, None);
     let saved = ends.client.connection.save().unwrap();
     ends.client.connection = Connection::restore_client(&saved, &client).unwrap();
