@@ -268,6 +268,7 @@ async fn an_invalid_server_name_is_refused() {
 #[test]
 fn configurations_that_quinn_cannot_use_are_refused() {
     use tercel_quinn::tercel::error::ConfigError;
+    use tercel_quinn::tercel::server::ClientAuth;
     use tercel_quinn::tercel::{ClientConfig, Credential, Policy, ServerConfig};
     let client = || ClientConfig::builder().roots(peers::roots()).alpn(&["echo"]);
     let server = || ServerConfig::builder().alpn(&["echo"]);
@@ -298,8 +299,10 @@ fn configurations_that_quinn_cannot_use_are_refused() {
     let minute = Duration::from_secs(60);
     assert_eq!(of_server(plain().ask_for_tickets(minute)), asks("ask_for_tickets"));
     assert_eq!(of_server(plain().early_data(1, Policy::Ask)), asks("early_data"));
-    let demand = tercel_quinn::tercel::server::ClientAuth::Optional;
-    assert_eq!(of_server(plain().client_verifier(demand, Policy::Ask)), asks("client_verifier"));
+    let asking = plain().client_verifier(ClientAuth::Optional, Policy::Ask);
+    assert_eq!(of_server(asking), asks("client_verifier"));
+    let asking = plain().client_auth(ClientAuth::Ask, peers::roots());
+    assert_eq!(of_server(asking), asks("ClientAuth::Ask"));
     assert_eq!(of_server(ServerConfig::builder().credential(credential())), without);
     assert_eq!(asks("verifier").unwrap().to_string().split(':').next(), Some("verifier"));
 }

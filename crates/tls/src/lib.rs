@@ -240,10 +240,10 @@ pub mod session {
 /// Decisions that the application makes while a handshake waits: the contents of a [`Question`].
 pub mod questions {
     pub use crate::handshake::question::{
-        AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion, ClaimSessionQuestion,
-        FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
-        OpenTicketQuestion, Question, SealTicketQuestion, SelectCredentialQuestion, SignQuestion,
-        VerifyPeerQuestion,
+        AdmitAnonymousQuestion, AdmitEarlyDataQuestion, Answer, ChooseConfigQuestion,
+        ClaimSessionQuestion, FindClientSessionQuestion, FindPreSharedKeyQuestion,
+        FindSessionQuestion, OpenTicketQuestion, Question, SealTicketQuestion,
+        SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
     };
 }
 

@@ -9,7 +9,7 @@ use tercel::{
     Answer, Question, ServerConfig,
     psk::PreSharedKey,
     questions::{
-        AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
+        AdmitAnonymousQuestion, AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
         FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion,
         OpenTicketQuestion, SealTicketQuestion, SelectCredentialQuestion, SignQuestion,
         VerifyPeerQuestion,
@@ -80,6 +80,7 @@ macro_rules! answers {
 answers! {
     /// Asynchronous functions that answer the [questions](tercel::Question) of handshakes. They are
     /// asked by configurations with [`tercel::Policy::Ask`], remote private keys,
+    /// [`ClientAuth::Ask`](tercel::server::ClientAuth::Ask),
     /// [`ask_for_tickets`](tercel::server::ServerConfigBuilder::ask_for_tickets) or
     /// [`ask_for_session`](tercel::client::ClientConfigBuilder::ask_for_session). After the
     /// handshake nothing is asked.
@@ -133,6 +134,9 @@ answers! {
         sign: Sign(SignQuestion) => Option<Vec<u8>>,
         /// Sets the function that verifies the peer.
         verify_peer: VerifyPeer(VerifyPeerQuestion) => Result<(), Box<Refusal>>,
+        /// Sets the function that decides whether a client without a certificate is admitted
+        /// ([`ClientAuth::Ask`](tercel::server::ClientAuth::Ask)).
+        admit_anonymous: AdmitAnonymous(AdmitAnonymousQuestion) => bool,
     }
 }
 

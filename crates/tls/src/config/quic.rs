@@ -9,6 +9,7 @@ use tercel_crypto::PartsHash;
 use tercel_wire::ProtocolVersion;
 
 use super::client::ClientConfig;
+use super::client_auth::ClientAuth;
 use super::common::{Common, QuicOptions, QuicRules};
 use super::server::ServerConfig;
 use crate::error::config::ConfigError;
@@ -72,6 +73,7 @@ impl ServerConfig {
             ("credential", self.credential_set.as_ref().is_some_and(|set| set.has_remote_key())),
             ("find_pre_shared_key", matches!(self.pre_shared_keys, Some(Policy::Ask))),
             ("client_verifier", matches!(self.client_verifier, Some(Policy::Ask))),
+            ("ClientAuth::Ask", self.client_auth == ClientAuth::Ask),
             ("session_store", matches!(self.resumption.store, Some(Policy::Ask))),
             ("ask_for_tickets", self.resumption.asks_to_seal()),
             ("early_data", matches!(self.resumption.replay_guard, Some(Policy::Ask))),

@@ -212,6 +212,7 @@ pub(crate) fn context_digest(
     add(match demand {
         ClientAuth::None => b"none",
         ClientAuth::Optional => b"optional",
+        ClientAuth::Ask => b"asked",
         ClientAuth::Required => b"required",
     });
     if resumption.store_only_certificate_digests {

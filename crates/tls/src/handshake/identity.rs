@@ -8,13 +8,14 @@ use tercel_wire::{CertificateType, ClientHello, ProtocolVersion, SignatureScheme
 
 use super::negotiate;
 use super::question::{
-    AnswerValue, Question, RequestSource, SelectCredentialQuestion, VerifyPeerQuestion,
-    request_from_message,
+    AdmitAnonymousQuestion, AnswerValue, Question, RequestSource, SelectCredentialQuestion,
+    VerifyPeerQuestion, request_from_message,
 };
 use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::credential::{Credential, CredentialRequest, SelectCredential};
 use crate::auth::verify_peer::{PeerIdentity, VerifyPeer};
 use crate::config::client::ClientConfig;
+use crate::config::client_auth::ClientAuth;
 use crate::config::server::ServerConfig;
 use crate::error::{Error, InternalError, PeerError};
 use crate::policy::Policy;
@@ -46,6 +47,17 @@ pub(crate) async fn verify_identity(
     }
     match flow.ask(Question::VerifyPeer(VerifyPeerQuestion::of(peer))).await {
         AnswerValue::Peer(result) => Ok(result),
+        _ => Err(wrong_answer()),
+    }
+}
+
+/// Whether a client is admitted that declined the request for a certificate.
+pub(super) async fn admits_anonymous(flow: &mut Flow, demand: ClientAuth) -> Result<bool, Error> {
+    if demand != ClientAuth::Ask {
+        return Ok(demand != ClientAuth::Required);
+    }
+    match flow.ask(Question::AdmitAnonymous(AdmitAnonymousQuestion)).await {
+        AnswerValue::Anonymous(is_admitted) => Ok(is_admitted),
         _ => Err(wrong_answer()),
     }
 }

@@ -39,6 +39,7 @@ pub use tickets::{OpenTicketQuestion, SealTicketQuestion};
 /// A decision that the application has to make before the handshake continues.
 ///
 /// A configuration asks if it has [`Policy::Ask`](crate::Policy::Ask), a remote private key,
+/// [`ClientAuth::Ask`](crate::server::ClientAuth::Ask),
 /// [`ask_for_tickets`](crate::server::ServerConfigBuilder::ask_for_tickets) or
 /// [`ask_for_session`](crate::client::ClientConfigBuilder::ask_for_session).
 ///
@@ -82,6 +83,8 @@ pub enum Question {
     Sign(SignQuestion),
     /// Asks whether the peer is trusted.
     VerifyPeer(VerifyPeerQuestion),
+    /// Server: asks whether a client is admitted that has no certificate.
+    AdmitAnonymous(AdmitAnonymousQuestion),
 }
 
 /// The answer to a [`Question`]. It is created by the question's method `answer` and passed to
@@ -111,6 +114,7 @@ pub(crate) enum AnswerValue {
     UnknownName,
     Signature(Option<Vec<u8>>),
     Peer(Result<(), Box<Refusal>>),
+    Anonymous(bool),
 }
 
 /// The kind of a question and of its answer.
@@ -127,6 +131,7 @@ pub(crate) enum QuestionKind {
     SelectCredential,
     Sign,
     VerifyPeer,
+    AdmitAnonymous,
 }
 
 impl AnswerValue {
@@ -143,6 +148,7 @@ impl AnswerValue {
             Self::Credential(_) | Self::UnknownName => QuestionKind::SelectCredential,
             Self::Signature(_) => QuestionKind::Sign,
             Self::Peer(_) => QuestionKind::VerifyPeer,
+            Self::Anonymous(_) => QuestionKind::AdmitAnonymous,
         }
     }
 }
@@ -161,6 +167,7 @@ impl Question {
             Self::SelectCredential(_) => QuestionKind::SelectCredential,
             Self::Sign(_) => QuestionKind::Sign,
             Self::VerifyPeer(_) => QuestionKind::VerifyPeer,
+            Self::AdmitAnonymous(_) => QuestionKind::AdmitAnonymous,
         }
     }
 }
@@ -250,6 +257,12 @@ answered_by!(
     Peer,
     Result<(), Box<Refusal>>,
     "whether the peer is trusted, or why not."
+);
+answered_by!(
+    AdmitAnonymousQuestion,
+    Anonymous,
+    bool,
+    "whether the client is admitted; `false` refuses it as `ClientAuth::Required` does."
 );
 
 /// Makes a session wipe itself.
@@ -654,6 +667,20 @@ impl VerifyPeerQuestion {
         self.answer(policy.verify_peer(&self.identity()))
     }
 }
+
+/// Asks whether a client is admitted that answered the request for a certificate with an empty
+/// Certificate message. Nothing was sent to it since. See [`Question::AdmitAnonymous`].
+/// RFC 9846 4.5.1.3, RFC 5246 7.4.6
+///
+/// ```
+/// # use tercel::{Error, Handshake, questions::AdmitAnonymousQuestion};
+/// # fn run(handshake: &mut Handshake, question: AdmitAnonymousQuestion, demands_certificates: bool)
+/// #     -> Result<(), Error> {
+/// handshake.answer(question.answer(!demands_certificates))?;
+/// # Ok(()) }
+/// ```
+#[non_exhaustive]
+pub struct AdmitAnonymousQuestion;
 
 impl core::fmt::Debug for Question {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

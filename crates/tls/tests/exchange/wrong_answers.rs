@@ -8,9 +8,9 @@ use tercel::error::Misuse;
 use tercel::pki_types::UnixTime;
 use tercel::psk::PreSharedKey;
 use tercel::questions::{
-    AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion, FindClientSessionQuestion,
-    FindPreSharedKeyQuestion, FindSessionQuestion, OpenTicketQuestion, SealTicketQuestion,
-    SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
+    AdmitAnonymousQuestion, AdmitEarlyDataQuestion, ChooseConfigQuestion, ClaimSessionQuestion,
+    FindClientSessionQuestion, FindPreSharedKeyQuestion, FindSessionQuestion, OpenTicketQuestion,
+    SealTicketQuestion, SelectCredentialQuestion, SignQuestion, VerifyPeerQuestion,
 };
 use tercel::server::ClientAuth;
 use tercel::session::{ClientMemoryStore, ClientSessionStore, NewSession, RotatingTickets};
@@ -27,7 +27,7 @@ const BOTH_VERSIONS: [ProtocolVersion; 2] = [ProtocolVersion::TLS1_3, ProtocolVe
 const WRONG: Error = Error::Misuse(Misuse::WrongAnswer);
 
 /// An answer of each kind, under the name of its question.
-fn answers() -> [(&'static str, Answer); 11] {
+fn answers() -> [(&'static str, Answer); 12] {
     [
         ("ChooseConfig", ChooseConfigQuestion::answer_from(Some(plain().1))),
         ("FindSession", FindSessionQuestion::answer_from(Some(vec![1; 40]))),
@@ -43,6 +43,7 @@ fn answers() -> [(&'static str, Answer); 11] {
         ),
         ("Sign", SignQuestion::answer_from(Some(vec![2; 64]))),
         ("VerifyPeer", VerifyPeerQuestion::answer_from(Ok(()))),
+        ("AdmitAnonymous", AdmitAnonymousQuestion::answer_from(true)),
     ]
 }
 
@@ -172,6 +173,19 @@ fn answers_of_another_kind_do_no_harm_to_authentication() {
             assert_eq!(connection.info.peer_chain(), credential.chain());
             assert_eq!(connection.info.version, version);
         }
+    }
+}
+
+#[test]
+fn answers_of_another_kind_do_no_harm_to_anonymous_clients() {
+    for version in BOTH_VERSIONS {
+        let client = client().versions(&[version]).build().unwrap();
+        let server = server().client_auth(ClientAuth::Ask, roots()).build().unwrap();
+        let (asked, _) = connect(&client, &server, |question| match question {
+            Question::AdmitAnonymous(question) => question.answer(true),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(asked, ["AdmitAnonymous"]);
     }
 }
 

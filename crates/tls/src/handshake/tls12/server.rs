@@ -379,7 +379,7 @@ impl AwaitingClient {
         let certificate_type = self.info.client_certificate_type;
         let client =
             certificate_messages::parse_certificate(&message, Side::Client, certificate_type)?;
-        if client.is_none() && config.client_auth == ClientAuth::Required {
+        if client.is_none() && !identity::admits_anonymous(flow, config.client_auth).await? {
             // TLS 1.2 has no alert that is specific to this case. RFC 5246 7.4.6
             return Err(PeerError::CertificateRequiredTls12.into());
         }

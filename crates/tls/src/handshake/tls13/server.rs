@@ -503,10 +503,10 @@ impl AwaitingFinished {
         match authentication_messages::receive(flow, &mut self.transcript, &message, expectations)
             .await?
         {
-            None if config.client_auth == ClientAuth::Required => {
-                Err(PeerError::CertificateRequired.into())
+            None => {
+                let is_admitted = identity::admits_anonymous(flow, config.client_auth).await?;
+                is_admitted.then_some(()).ok_or_else(|| PeerError::CertificateRequired.into())
             }
-            None => Ok(()),
             Some(ReceivedCertificate { certificate, scheme }) => {
                 let now = config.common.clock.now();
                 identity::verify(flow, verifier, &certificate, None, now).await?;
