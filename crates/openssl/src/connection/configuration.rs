@@ -345,7 +345,8 @@ impl Ssl {
         let demand = match requested(settings.verify_mode, kind.late) {
             0 => ClientAuth::None,
             mode if mode & o::VERIFY_FAIL_IF_NO_PEER_CERT != 0 => ClientAuth::Required,
-            _ => ClientAuth::Optional,
+            // The mode is read again if the client declines.
+            _ => ClientAuth::Ask,
         };
         let mut names: Vec<_> =
             settings.client_authorities.iter().filter_map(Name::to_der).collect();

@@ -3,8 +3,8 @@
 use core::ffi::c_int;
 
 use tercel::error::Error;
-use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Connection, ConnectionInfo, Handshake, Next, ServerName};
+use tercel::wire::AlertDescription;
+use tercel::{Connection, Handshake, Next, ServerName};
 
 use super::Ssl;
 use super::alerts::{FATAL, INTERNAL_ERROR};
@@ -250,7 +250,8 @@ impl Ssl {
             self.deliver(tapped);
         }
         if let Some(Ok(Next::Connected(connection))) = &mut step {
-            self.receive_sessions(connection.receiver.take_new_sessions());
+            let resumed = connection.info.resumed;
+            self.receive_sessions(connection.receiver.take_new_sessions(), resumed);
         }
         if self.resumption.take_failure() {
             self.callback_failed(step);
@@ -260,18 +261,6 @@ impl Ssl {
             self.callback_failed(step);
             return Err(());
         }
-        step = match step {
-            Some(Ok(Next::Connected(connection))) if self.lacks_certificate(&connection.info) => {
-                errors::push(reasons::PEER_DID_NOT_RETURN_A_CERTIFICATE);
-                let alert = match connection.info.version {
-                    ProtocolVersion::TLS1_3 => AlertDescription::CERTIFICATE_REQUIRED,
-                    _ => AlertDescription::HANDSHAKE_FAILURE,
-                };
-                self.refuse(connection, alert.0);
-                return Err(());
-            }
-            step => step,
-        };
         // With its flight, a server has requested a certificate or has not.
         if !self.unsent.borrow().is_empty() && !self.has_sent_retry() {
             let requested = self.configured.take().is_some_and(|bits| bits != 0);
@@ -325,16 +314,6 @@ impl Ssl {
             return self.abort(INTERNAL_ERROR);
         };
         self.refuse(connection, INTERNAL_ERROR);
-    }
-
-    /// Whether a client has declined a server's request, and the application demands a certificate
-    /// now. OpenSSL reads the mode when the answer arrives, not when it sends the request.
-    fn lacks_certificate(&self, info: &ConnectionInfo) -> bool {
-        self.side.get() == Some(Side::Server)
-            && self.has_requested.get()
-            && !info.resumed
-            && info.peer_chain().is_empty()
-            && self.demands_certificate()
     }
 
     /// Fails the handshake after an error, whose alert callbacks have not seen.

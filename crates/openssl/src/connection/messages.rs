@@ -163,7 +163,7 @@ impl Ssl {
 
     /// Whether a client has received a request after the handshake, and not answered it.
     pub(crate) fn is_answering(&self) -> bool {
-        self.answers.get() || !self.requests.borrow().is_empty()
+        self.answers.get() > 0 || !self.requests.borrow().is_empty()
     }
 
     /// The state of a connection that has not failed, after its handshake.

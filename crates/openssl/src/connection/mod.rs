@@ -87,8 +87,8 @@ pub(crate) struct Ssl {
     /// The requests for a certificate after the handshake that a client has not answered, in the
     /// order of their arrival. The first one waits if its callback wants to be called again.
     pub(crate) requests: RefCell<VecDeque<CertificateRequested>>,
-    /// Whether the client answers a request now.
-    pub(crate) answers: Cell<bool>,
+    /// The number of requests that the client answers now, in several threads.
+    pub(crate) answers: Cell<u32>,
     /// The last message of an answer that a server is receiving, before the Finished.
     pub(crate) answer: Cell<Option<HandshakeType>>,
     /// The kind of messages that were received besides data.

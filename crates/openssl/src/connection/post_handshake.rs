@@ -146,9 +146,10 @@ impl Ssl {
             let next = self.requests.borrow_mut().pop_front();
             let Some(request) = next else { return true };
             // Callbacks see a connection that is in a handshake.
-            let outer = self.answers.replace(true);
+            self.answers.set(self.answers.get().saturating_add(1));
             let can_go_on = self.answer_request(request);
-            self.answers.set(outer);
+            // `SSL_clear` in a callback sets it to 0.
+            self.answers.set(self.answers.get().saturating_sub(1));
             if !can_go_on {
                 return false;
             }

@@ -198,7 +198,7 @@ impl Ssl {
         // Messages of the protocol may have come with the record: new sessions, key updates.
         self.deliver(tapped);
         let sessions = self.with_connection(|connection| connection.receiver.take_new_sessions());
-        self.receive_sessions(sessions.unwrap_or_default());
+        self.receive_sessions(sessions.unwrap_or_default(), false);
         // The alert of an error is sent when the connection has failed.
         if !matches!(next, Some(Next::Failed(_))) {
             self.send_control();

@@ -42,6 +42,7 @@ impl Ssl {
             Question::ChooseConfig(question) => self.answer_choose(question),
             Question::FindClientSession(question) => Ok(self.answer_session(question)),
             Question::VerifyPeer(question) => self.answer_verify(question),
+            Question::AdmitAnonymous(question) => Ok(question.answer(!self.demands_certificate())),
             Question::Sign(question) => Ok(self.answer_sign(question)),
             Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
             Question::OpenTicket(question) => Ok(self.answer_open_ticket(question)),

@@ -265,9 +265,9 @@ impl Ssl {
     }
 
     /// A client received new sessions, each of which becomes the connection's.
-    pub(super) fn receive_sessions(&self, sessions: Vec<NewClientSession>) {
+    pub(super) fn receive_sessions(&self, sessions: Vec<NewClientSession>, resumed: bool) {
         for NewClientSession { session, expires, .. } in sessions {
-            let received = self.receive_session(&session, expires);
+            let received = self.receive_session(&session, expires, resumed);
             // A TLS 1.2 session is complete when the handshake ends.
             if let Some(session) = received.filter(|_| self.is_connected()) {
                 self.offer_new_session(session);
@@ -276,10 +276,17 @@ impl Ssl {
     }
 
     /// A client received a session, which becomes the connection's.
-    fn receive_session(&self, session: &ClientSession, expires: UnixTime) -> Option<Arc<Session>> {
+    fn receive_session(
+        &self,
+        session: &ClientSession,
+        expires: UnixTime,
+        resumed: bool,
+    ) -> Option<Arc<Session>> {
         let core = session.to_bytes().map(Zeroizing::new)?;
         let id = Id::from(crate::objects::digest::sha256(&core));
-        let known = self.session.borrow().clone();
+        // In a full handshake of TLS 1.2, the session that was offered is not the connection's.
+        let is_own = resumed || self.is_connected();
+        let known = self.session.borrow().clone().filter(|_| is_own);
         let mut fields = known.as_ref().map(|known| known.fields().clone()).unwrap_or_default();
         // After a resumption in TLS 1.2 without a new ticket, it is the session that was offered.
         if fields.id == id && fields.is_resumable() {
@@ -298,7 +305,7 @@ impl Ssl {
         fields.core = core;
         fields.verify_result = self.verify_result.get();
         self.received_session.set(true);
-        // The new session has the application's data of the session before, as in OpenSSL.
+        // The new session has the application's data of the connection's session before.
         let session = Session::copied(fields, known.as_deref());
         self.session.replace(Some(Arc::clone(&session)));
         Some(session)

@@ -9,8 +9,20 @@ use crate::ciphers::suite::Cipher;
 use crate::connection::Ssl;
 use crate::entry::{functions, give, take};
 use crate::errors;
+use crate::objects::id::Id;
 use crate::session::{Session, encoding};
 use crate::sys::x509::X509;
+
+/// Copies the bytes of an ID, which may be those of the session itself. `None` if it is too long;
+/// no byte is read then.
+///
+/// # Safety
+/// `id` points to `length` bytes, or `length` is too long.
+unsafe fn given_id(id: *const c_uchar, length: c_uint) -> Option<Vec<u8>> {
+    let is_short = usize::try_from(length).is_ok_and(|length| length <= Id::LONGEST);
+    // SAFETY: the caller's duty.
+    is_short.then(|| unsafe { bytes(id, length) }.to_vec())
+}
 
 functions! {
     fn SSL_SESSION_free(; session: *mut Session) -> () = () => {
@@ -32,13 +44,12 @@ functions! {
         fields.id.as_ptr()
     }
     fn SSL_SESSION_set1_id(session: &Session; id: *const c_uchar, length: c_uint) -> c_int = FAIL => {
-        // SAFETY: the caller's duty. They may be those of the session.
-        let id = unsafe { bytes(id, length) }.to_vec();
-        if !session.fields().id.set(&id) {
+        // SAFETY: the caller's duty.
+        let Some(id) = (unsafe { given_id(id, length) }) else {
             errors::push(errors::reasons::SSL_SESSION_ID_TOO_LONG);
             return FAIL;
-        }
-        OK
+        };
+        c_int::from(session.fields().id.set(&id))
     }
     fn SSL_SESSION_get0_id_context(session: &Session; length: *mut c_uint)
         -> *const c_uchar = ptr::null() => {
@@ -49,14 +60,13 @@ functions! {
     }
     fn SSL_SESSION_set1_id_context(session: &Session; id: *const c_uchar, length: c_uint)
         -> c_int = FAIL => {
-        // SAFETY: as in `SSL_SESSION_set1_id`.
-        let id = unsafe { bytes(id, length) }.to_vec();
-        if !session.fields().context.set(&id) {
+        // SAFETY: the caller's duty.
+        let Some(id) = (unsafe { given_id(id, length) }) else {
             errors::push(errors::reasons::SSL_SESSION_ID_CONTEXT_TOO_LONG);
             return FAIL;
-        }
+        };
         session.touch();
-        OK
+        c_int::from(session.fields().context.set(&id))
     }
     fn SSL_SESSION_get_time(session: &Session;) -> c_long = 0 => {
         session.fields().time

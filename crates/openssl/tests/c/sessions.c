@@ -242,6 +242,10 @@ static void encoded_without_ids(void) {
     const unsigned char *context = SSL_SESSION_get0_id_context(session, &context_length);
     CHECK(SSL_SESSION_set1_id(session, id, 0) == 1 && SSL_SESSION_set1_id_context(session, context, 0) == 1);
     int shorter = i2d_SSL_SESSION(session, NULL);
+    /* No byte of an ID that is too long is read. */
+    CHECK(SSL_SESSION_set1_id(session, id, (unsigned)-1) == 0 && SSL_SESSION_set1_id_context(session, id, (unsigned)-1) == 0);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_SSL_SESSION_ID_TOO_LONG);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_SSL_SESSION_ID_CONTEXT_TOO_LONG);
     CHECK(SSL_SESSION_set1_id(session, id, id_length) == 1);
     CHECK(SSL_SESSION_set1_id_context(session, context, context_length) == 1);
     CHECK(i2d_SSL_SESSION(session, NULL) == shorter + 17);

@@ -167,10 +167,18 @@ static void demand_after_the_request(int version) {
     CHECK(SSL_connect(pair.client) == -1);
     CHECK(SSL_accept(pair.server) == -1 && SSL_get_error(pair.server, -1) == SSL_ERROR_WANT_READ);
     SSL_set_verify(pair.server, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_session_cache_mode(pair.client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(pair.client_ctx, keep_newest);
     CHECK(SSL_connect(pair.client) == (version == TLS1_3_VERSION ? 1 : -1));
     int result = SSL_accept(pair.server);
     printf("version %x, after the request: accepted %d, %s\n", version, result,
            ERR_reason_error_string(ERR_peek_error()));
+    ERR_clear_error();
+    /* The client gets nothing that admits it later. */
+    char byte;
+    result = SSL_connect(pair.client);
+    printf("client: connected %d, read %d, %s, session %d\n", result, SSL_read(pair.client, &byte, 1),
+           ERR_reason_error_string(ERR_peek_error()), newest_session != NULL);
     ERR_clear_error();
     drop_pair(&pair);
 }

@@ -167,9 +167,38 @@ static void connect_twice(int version, enum variation variation, int by_handshak
     CHECK(ERR_peek_error() == 0);
 }
 
+/* A session that the server does not resume: whether the new one has its data. */
+static void offer_in_vain(int version, int resumes) {
+    SSL_CTX *server_ctx = server_context(version), *client_ctx = client_context(version);
+    int index = SSL_SESSION_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    SSL_CTX_set_session_cache_mode(client_ctx, SSL_SESS_CACHE_CLIENT);
+    SSL_CTX_sess_set_new_cb(client_ctx, keep_newest);
+    SSL_CTX_set_tlsext_ticket_key_evp_cb(server_ctx, renewing_key);
+    struct pair pair = connected(client_ctx, server_ctx, NULL);
+    free_pair(&pair);
+    SSL_SESSION *offered = newest_session;
+    newest_session = NULL;
+    CHECK(offered != NULL && SSL_SESSION_set_ex_data(offered, index, "offered") == 1);
+    if (!resumes)
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(server_ctx, NULL);
+    pair = connected(client_ctx, server_ctx, offered);
+    printf("version %x, offered, resumed %d\n", version, SSL_session_reused(pair.client));
+    print_text("data of the connection's", SSL_SESSION_get_ex_data(SSL_get_session(pair.client), index));
+    if (newest_session != NULL)
+        print_text("data of the newest", SSL_SESSION_get_ex_data(newest_session, index));
+    free_pair(&pair);
+    SSL_SESSION_free(offered);
+    SSL_SESSION_free(newest_session);
+    newest_session = NULL;
+    SSL_CTX_free(server_ctx);
+    SSL_CTX_free(client_ctx);
+}
+
 int main(void) {
     int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     index_of_mark = SSL_get_ex_new_index(0, NULL, NULL, NULL, NULL);
+    for (int i = 0; i < 4; i++)
+        offer_in_vain(versions[i % 2], i / 2);
     for (int i = 0; i < 2; i++)
         for (int variation = 0; variation < VARIATIONS; variation++)
             for (int by_handshake = 0; by_handshake < 2; by_handshake++)
