@@ -166,12 +166,14 @@ pub fn common_name(certificate: &CertificateDer<'_>) -> Result<Option<String>, R
 }
 
 /// The commonName as [`common_name`], for programs that decide by it: `None` also if it may be read
-/// as the name of a host and constraints on DNS names do not see it. So an authority that is
-/// limited to one domain cannot name hosts of another one here. RFC 5280 4.1.2.6, 4.2.1.10
+/// as the name or the address of a host and constraints do not see it. So an authority that is
+/// limited to one domain or network cannot name hosts of another one here. RFC 5280 4.1.2.6,
+/// 4.2.1.10
 ///
 /// Constraints see a commonName that is also a DNS name of the certificate, or, if the certificate
 /// has no DNS name, one that has the form of a DNS name (without a final dot and a wildcard). They
-/// are checked when the chain is verified, and only for the certificates of clients.
+/// are checked when the chain is verified, and only for the certificates of clients. Constraints
+/// see an address only if it is also an iPAddress of the certificate.
 ///
 /// ```
 /// use tercel_pki::{RefusalReason, constrained_common_name};
@@ -190,7 +192,11 @@ pub fn constrained_common_name(
         [] => names::has_form_of_dns_name(name),
         hosts => hosts.iter().any(|host| host.eq_ignore_ascii_case(name)),
     };
-    Ok(name.filter(|name| is_seen(name) || !names::may_name_host(name)))
+    let is_constrained = |name: &String| match names::may_be_address(name) {
+        Some(address) => parsed.ip_addresses().contains(&address),
+        None => is_seen(name) || !names::may_name_host(name),
+    };
+    Ok(name.filter(is_constrained))
 }
 
 /// Whether a certificate may certify others: its basicConstraints and, where present, its keyUsage

@@ -140,13 +140,23 @@ pub(super) fn has_form_of_dns_name(name: &str) -> bool {
     name.contains('.') && is_dns_name(name.as_bytes())
 }
 
-/// Whether a program may read a commonName as the name or the address of a host: a DNS name in any
-/// spelling, such as one with a final dot, a wildcard, or white space around it. All names of
+/// Whether a program may read a commonName as the name of a host: a DNS name in any spelling, such
+/// as one with a final dot, a wildcard, or white space around it. All names of
 /// [`has_form_of_dns_name`] are among these.
 pub(super) fn may_name_host(name: &str) -> bool {
-    let bare = name.trim_matches(|around: char| around == '.' || around.is_whitespace());
+    let bare = bare(name);
     let bare = bare.strip_prefix("*.").unwrap_or(bare);
-    name.contains('.') && (is_dns_name(bare.as_bytes()) || bare.parse::<IpAddr>().is_ok())
+    name.contains('.') && is_dns_name(bare.as_bytes())
+}
+
+/// The address of a host as which a program may read a commonName, also in brackets.
+pub(super) fn may_be_address(name: &str) -> Option<IpAddr> {
+    bare(name).trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// A name without what programs may ignore around it.
+fn bare(name: &str) -> &str {
+    name.trim_matches(|around: char| around == '.' || around.is_whitespace())
 }
 
 /// The most specific commonName of a distinguished name. It is for programs, so it is not escaped.

@@ -116,6 +116,12 @@ fn a_constrained_common_name_names_no_host_outside_the_constraints() {
         ("admin.b.example", &["x.a.example"], None),
         ("admin.b.example.", &["x.a.example"], None),
         ("X.a.example", &["x.A.example"], Some("X.a.example")),
+        ("192.0.2.1", &[], None),
+        ("192.0.2.1", &["x.a.example"], None),
+        ("2001:db8::1", &[], None),
+        ("2001:db8::1", &["x.a.example"], None),
+        ("[2001:db8::1]", &["2001:db8::2"], None),
+        ("2001:db8::1", &["2001:0db8::1"], Some("2001:db8::1")),
         ("Alice", &[], Some("Alice")),
         ("Alice B. Example", &["x.a.example"], Some("Alice B. Example")),
     ] {
