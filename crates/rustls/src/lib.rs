@@ -79,7 +79,8 @@ pub use rustls;
 use rustls::crypto::CryptoProvider;
 
 /// The provider: all of rustls' suites, the groups of [`DEFAULT_KX_GROUPS`], and the signature
-/// algorithms of rustls' default provider.
+/// algorithms of rustls' default provider. As with that provider, a client may authenticate with
+/// ML-DSA also in TLS 1.2, because rustls does not tell a provider the version.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -62,7 +62,8 @@ fn load(
         KeyKind::EcdsaP384 => (SignatureAlgorithm::ECDSA, ECDSA_P384),
         KeyKind::EcdsaP521 => (SignatureAlgorithm::ECDSA, ECDSA_P521),
         KeyKind::Ed25519 => (SignatureAlgorithm::ED25519, ED25519),
-        // Cipher suites of TLS 1.2 have no name for ML-DSA, so that it is used in TLS 1.3 only.
+        // Cipher suites of TLS 1.2 have no name for ML-DSA, so that servers use it in TLS 1.3 only.
+        // rustls does not tell a client's key the version.
         KeyKind::MlDsa44 => (SignatureAlgorithm::Unknown(0), ML_DSA_44),
         KeyKind::MlDsa65 => (SignatureAlgorithm::Unknown(0), ML_DSA_65),
         KeyKind::MlDsa87 => (SignatureAlgorithm::Unknown(0), ML_DSA_87),
