@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tercel::wire::ProtocolVersion;
+use tercel::wire::{AlertDescription, ProtocolVersion};
 use tercel::{Connection, Handshake, Next, ReceiveBuffer, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
@@ -167,7 +167,16 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                     _ => Poll::Ready(Ok(())),
                 })
                 .await?;
-                handshake.answer(answers.answer(question).await?)?;
+                match answers.answer(question).await {
+                    Ok(answer) => handshake.answer(answer)?,
+                    Err(error) => {
+                        handshake.abort(AlertDescription::INTERNAL_ERROR, &mut out);
+                        outgoing.push(&mut out);
+                        // The error is reported whether or not the alert could be sent.
+                        let _ = send(&mut transport, &mut outgoing).await;
+                        return Err(error.into());
+                    }
+                }
             }
             Next::EarlyData(bytes) => {
                 let given_back = match handshake.early_info() {

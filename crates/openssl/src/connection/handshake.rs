@@ -309,9 +309,7 @@ impl Ssl {
     fn callback_failed(&self, step: Option<Result<Next, Error>>) {
         errors::push(reasons::CALLBACK_FAILED);
         let Some(Ok(Next::Connected(connection))) = step else {
-            // The client has seen no key.
-            self.unsent.take();
-            return self.abort(INTERNAL_ERROR);
+            return self.abort_unsent(INTERNAL_ERROR);
         };
         self.refuse(connection, INTERNAL_ERROR);
     }

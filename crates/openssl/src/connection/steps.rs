@@ -10,6 +10,7 @@ use tercel::questions::{
     ChooseConfigQuestion, FindClientSessionQuestion, SelectCredentialQuestion,
 };
 use tercel::session::ClientSession;
+use tercel::wire::AlertDescription;
 use tercel::{Answer, Question};
 
 use super::alerts::{FATAL, INTERNAL_ERROR, NO_APPLICATION_PROTOCOL};
@@ -22,7 +23,7 @@ use crate::errors::{self, reasons};
 pub(crate) enum Unanswered {
     /// A callback wants to be called again; `want` says which. The question remains.
     Later,
-    /// The handshake ends with this alert, before any key is used; an error is in the queue.
+    /// The handshake ends with this alert; an error is in the queue.
     Alert(u8),
 }
 
@@ -216,10 +217,22 @@ impl Ssl {
         question.answer(core.and_then(|core| ClientSession::from_bytes(&core)))
     }
 
-    /// Ends the handshake before a key is used: an alert in plaintext.
+    /// Ends the handshake, whose messages are sent.
     pub(crate) fn abort(&self, alert: u8) {
+        let mut record = Vec::new();
+        self.with_handshake(|handshake| handshake.abort(AlertDescription(alert), &mut record));
+        self.abort_with(alert, &record);
+    }
+
+    /// Ends the handshake without its last messages: the peer knows no key that they would change.
+    pub(crate) fn abort_unsent(&self, alert: u8) {
+        self.unsent.take();
+        self.abort_with(alert, &[21, 3, 3, 0, 2, FATAL, alert]);
+    }
+
+    fn abort_with(&self, alert: u8, record: &[u8]) {
         self.stage.replace(Stage::Failed);
-        self.unsent.borrow_mut().buffer().extend_from_slice(&[21, 3, 3, 0, 2, FATAL, alert]);
+        self.unsent.borrow_mut().buffer().extend_from_slice(record);
         self.remove_session();
         self.send(true);
         self.deliver_alert([FATAL, alert]);

@@ -2,6 +2,8 @@
 //!
 //! `quic.rs` connects a coroutine with the CRYPTO data of QUIC.
 
+use tercel_wire::AlertDescription;
+
 use super::Next;
 use super::question::AnswerValue;
 use super::runtime::command::Wanted;
@@ -81,6 +83,13 @@ impl Driver {
             // RFC 9846 6.1
             None if error == Error::ClosedInHandshake => records.close_notify(out),
             None => {}
+        }
+    }
+
+    /// Sends an alert of the application that ends the handshake.
+    pub(crate) fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        if let Ok(records) = self.records() {
+            records.alert(alert, out);
         }
     }
 

@@ -30,6 +30,7 @@ use core::mem;
 use std::sync::Arc;
 
 use tercel_pki::{Refusal, ServerName};
+use tercel_wire::AlertDescription;
 
 use crate::auth::server_identity::ServerIdentity;
 use crate::config::client::ClientConfig;
@@ -38,7 +39,7 @@ use crate::connection::Connection;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::connection::info::ConnectionInfo;
 use crate::connection::sender::Sender;
-use crate::error::{Error, Misuse};
+use crate::error::{Error, InternalError, Misuse};
 use crate::events::Events;
 #[cfg(feature = "message-tap")]
 use crate::message_tap::MessageTap;
@@ -325,6 +326,29 @@ impl Handshake {
         match self.driver() {
             Some(driver) => driver.answer(value),
             None => Ok(()),
+        }
+    }
+
+    /// Ends the handshake for a reason of the application, for example a question that it cannot
+    /// answer, and appends a fatal alert to `out`, under the keys that the peer expects. Without
+    /// effect before bytes were sent or received, and after the end of the handshake. RFC 9846 6.2,
+    /// RFC 5246 7.2.2
+    ///
+    /// ```
+    /// # use tercel::{Handshake, Next, wire::AlertDescription};
+    /// # fn run(handshake: &mut Handshake, next: &Next, out: &mut Vec<u8>) {
+    /// if let Next::Answer(question) = next {
+    ///     eprintln!("no answer to {question:?}");
+    ///     handshake.abort(AlertDescription::INTERNAL_ERROR, out);
+    /// }
+    /// # }
+    /// ```
+    pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
+        if let Stage::Running(driver) = &mut self.stage {
+            driver.abort(alert, out);
+            self.events.refused(InternalError::RefusedByApplication.into(), None);
+            self.stage = Stage::Ended;
+            self.pending = None;
         }
     }
 

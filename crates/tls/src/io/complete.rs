@@ -3,7 +3,7 @@
 use core::mem;
 use std::io::{self, Read, Write};
 
-use tercel_wire::ProtocolVersion;
+use tercel_wire::{AlertDescription, ProtocolVersion};
 
 use super::stream::{Stream, is_temporary, send_all, to_io};
 use crate::connection::Connection;
@@ -79,6 +79,10 @@ impl Handshake {
                     return Ok(Stream::new(transport, *connection, mem::take(received)));
                 }
                 Next::Answer(_) | Next::EarlyData(_) => {
+                    let mut alert = Vec::new();
+                    self.abort(AlertDescription::INTERNAL_ERROR, &mut alert);
+                    // The misuse is reported whether or not the alert could be sent.
+                    let _ = transport.write_all(&alert).and_then(|()| transport.flush());
                     return Err(to_io(Misuse::QuestionOpen.into()));
                 }
             }

@@ -8,6 +8,7 @@ mod ocsp_maker;
 #[path = "../../../pki/tests/pem_cases/mod.rs"]
 mod pem_cases;
 
+mod aborted;
 mod anonymous_clients;
 mod application_session_stores;
 mod certificates;

@@ -173,15 +173,16 @@ fn a_client_of_plain_http_is_an_error_of_accept() {
 }
 
 /// `connect` and `accept` answer no questions: a configuration that asks is for
-/// `Handshake::advance`.
+/// `Handshake::advance`. The peer gets an alert under the keys that it expects. RFC 9846 6.2
 #[test]
 fn a_configuration_that_asks_is_a_misuse() {
     let asks = ClientConfig::builder().verifier(Policy::Ask).build().unwrap();
-    let (connected, _) = run(&asks, &plain().1, NAME, |_| {});
+    let (connected, accepted) = run(&asks, &plain().1, NAME, |_| {});
     let misuse = (ErrorKind::InvalidInput, Error::Misuse(Misuse::QuestionOpen));
-    assert_eq!(failure(connected), misuse);
+    let alert = Error::AlertReceived(AlertDescription::INTERNAL_ERROR);
+    let alert = (ErrorKind::ConnectionAborted, alert);
+    assert_eq!((failure(connected), failure(accepted)), (misuse, alert));
     let asks = ServerConfig::builder().credentials(Policy::Ask).build().unwrap();
     let (connected, accepted) = run(&plain().0, &asks, NAME, |_| {});
-    assert_eq!(failure(accepted), misuse);
-    assert_eq!(failure(connected).0, ErrorKind::UnexpectedEof);
+    assert_eq!((failure(accepted), failure(connected)), (misuse, alert));
 }
