@@ -357,12 +357,15 @@ mod tests {
         for seen in ["a.b", "192.0.2.1", "a-_.B"] {
             assert!(has_form_of_dns_name(seen) && may_name_host(seen), "{seen}");
         }
-        for unseen in ["a.b.", "a.b..", "*.a.b", "*.a.b.", ".a.b", " a.b", "a.b ", "::ffff:1.2.3.4"]
-        {
+        for unseen in ["a.b.", "a.b..", "*.a.b", "*.a.b.", ".a.b", " a.b", "a.b "] {
             assert!(!has_form_of_dns_name(unseen) && may_name_host(unseen), "{unseen}");
+        }
+        for address in ["192.0.2.1", " 192.0.2.1.", "::ffff:1.2.3.4", "::1", "[2001:db8::1]"] {
+            assert!(may_be_address(address).is_some(), "{address}");
         }
         for other in ["Alice", "Alice B. Example", "alice@b.example", "a/b.example", "", "."] {
             assert!(!has_form_of_dns_name(other) && !may_name_host(other), "{other}");
+            assert_eq!(may_be_address(other), None, "{other}");
         }
     }
 

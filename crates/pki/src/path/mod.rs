@@ -544,23 +544,31 @@ impl<'s, 'a> Search<'s, 'a> {
         path: &Step<'_, 'a>,
         anchor_index: usize,
     ) -> Result<Path<'a>, RefusalReason> {
-        let trusted_anchor = anchor(self.trusted, anchor_index)?;
-        let mut issuer = (&*trusted_anchor.subject, &*trusted_anchor.subject_public_key_info);
         let mut signatures = std::mem::take(&mut self.signatures);
-        let mut key = self.key(Issuer::Anchor(anchor_index))?;
-        for step in path.downwards() {
-            // The signatures of other paths are valid as well, but this path was accepted.
-            for one in &mut signatures {
-                one.is_accepted |= one.of == step.position && one.by == key;
+        // Otherwise there is one for each certificate of the path, and no other.
+        if signatures.len() > path.length {
+            let mut key = self.key(Issuer::Anchor(anchor_index))?;
+            for step in path.downwards() {
+                // The signatures of other paths are valid as well, but this path was accepted.
+                for one in &mut signatures {
+                    one.is_accepted |= one.of == step.position && one.by == key;
+                }
+                key = self.key(Issuer::Sent(step.certificate))?;
             }
-            key = self.key(Issuer::Sent(step.certificate))?;
-            if step.below.is_some() {
+            signatures.retain(|one| one.is_accepted);
+        }
+        let issuers = path.downwards().take_while(|step| step.below.is_some());
+        let issuer = match issuers.last() {
+            Some(step) => {
                 let fields = step.certificate.fields;
                 let key = der::single(fields.subject_public_key_info, der::SEQUENCE);
-                issuer = (fields.subject, key.map_err(bad_encoding)?);
+                (fields.subject, key.map_err(bad_encoding)?)
             }
-        }
-        signatures.retain(|one| one.is_accepted);
+            None => {
+                let anchor = anchor(self.trusted, anchor_index)?;
+                (&*anchor.subject, &*anchor.subject_public_key_info)
+            }
+        };
         Ok(Path { issuer, signatures })
     }
 }
