@@ -392,7 +392,7 @@ impl Ssl {
             };
         }
         let builder = builder.ask_for_tickets(lifetime);
-        if stores { builder.session_ids(cache()) } else { builder.without_session_ids() }
+        if stores { builder.session_ids(Policy::Here(cache())) } else { builder.without_session_ids() }
     }
 }
 

@@ -22,11 +22,7 @@ use tercel::ech::Keys;
 use tercel::pki::Roots;
 use tercel::pki_types::UnixTime;
 use tercel::wire::ProtocolVersion;
-use tercel::{
-    Policy, ServerConfig,
-    server::ServerConfigBuilder,
-    session::{ServerSessionStore, TicketSealer},
-};
+use tercel::{Policy, ServerConfig, server::ServerConfigBuilder, session::TicketSealer};
 use tercel_fleet::Fleet;
 use tercel_tokio::{Acceptor, Answers};
 
@@ -303,7 +299,7 @@ impl ActiveConfig {
             None => builder.without_tickets(),
         };
         builder = match &self.resumption.session_ids {
-            Some(store) => builder.session_ids(Arc::clone(store) as Arc<dyn ServerSessionStore>),
+            Some(store) => builder.session_ids(Policy::Here(Arc::clone(store) as _)),
             None => builder.without_session_ids(),
         };
         if let Some(fleet) = &self.resumption.fleet {

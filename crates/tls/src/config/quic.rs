@@ -67,6 +67,8 @@ impl ServerConfig {
     #[must_use]
     pub fn option_that_asks(&self) -> Option<&'static str> {
         let has_credential = !self.only_pre_shared_keys && self.choose_config.is_none();
+        let asks_for_sessions = matches!(self.resumption.store, Some(Policy::Ask));
+        let only_session_ids = self.resumption.only_session_ids;
         let options = [
             ("choose_config", matches!(self.choose_config, Some(Policy::Ask))),
             ("credentials", has_credential && matches!(self.credentials, Policy::Ask)),
@@ -74,7 +76,8 @@ impl ServerConfig {
             ("find_pre_shared_key", matches!(self.pre_shared_keys, Some(Policy::Ask))),
             ("client_verifier", matches!(self.client_verifier, Some(Policy::Ask))),
             ("ClientAuth::Ask", self.client_auth == ClientAuth::Ask),
-            ("session_store", matches!(self.resumption.store, Some(Policy::Ask))),
+            ("session_store", asks_for_sessions && !only_session_ids),
+            ("session_ids", asks_for_sessions && only_session_ids),
             ("ask_for_tickets", self.resumption.asks_to_seal()),
             ("early_data", matches!(self.resumption.replay_guard, Some(Policy::Ask))),
         ];

@@ -92,11 +92,11 @@ pub(crate) struct ServerResumption {
 
 impl ServerResumption {
     /// Returns a reference to the stored session with this ID, for its removal after a fatal alert.
-    /// `None` if there is no store, or no object to notify.
+    /// `None` if there is no store.
     pub(crate) fn stored_session(&self, id: [u8; 32]) -> Option<Arc<StoredSession>> {
         match self.store.as_ref()? {
             Policy::Here(store) => Some(StoredSession::in_store(store, id)),
-            Policy::Ask => Some(StoredSession::in_application(self.forget.as_ref()?, id)),
+            Policy::Ask => Some(StoredSession::in_application(self.forget.clone(), id)),
         }
     }
 
@@ -344,7 +344,7 @@ pub(super) enum SessionIds {
     /// A store that only this configuration uses.
     #[default]
     Own,
-    In(Arc<dyn ServerSessionStore>),
+    In(Policy<dyn ServerSessionStore>),
     None,
 }
 
@@ -354,12 +354,13 @@ impl SessionIds {
         if resumption.tickets.is_none() || resumption.store.is_some() {
             return;
         }
-        let store: Arc<dyn ServerSessionStore> = match self {
-            Self::Own => Arc::new(ServerMemoryStore::new(limits::DEFAULT_SESSION_IDS)),
-            Self::In(store) => store,
+        let own =
+            || Policy::Here(Arc::new(ServerMemoryStore::new(limits::DEFAULT_SESSION_IDS)) as _);
+        resumption.store = match self {
+            Self::Own => Some(own()),
+            Self::In(store) => Some(store),
             Self::None => return,
         };
-        resumption.store = Some(Policy::Here(store));
         resumption.only_session_ids = true;
     }
 }

@@ -40,11 +40,17 @@ setters! {
     /// sessions, about 5 MB. RFC 5246 7.3, RFC 5077 3.4
     ///
     /// Configurations that share ticket keys can share a store and its capacity.
-    pub fn session_ids(store: Arc<dyn ServerSessionStore>) => session_ids = SessionIds::In(store);
+    ///
+    /// With [`Policy::Ask`] the caller of the handshake is asked for sessions with
+    /// `Question::FindSession`, and receives new ones in
+    /// [`ConnectionInfo::take_new_sessions`](crate::ConnectionInfo::take_new_sessions).
+    pub fn session_ids(store: Policy<dyn ServerSessionStore>) =>
+        session_ids = SessionIds::In(store);
 
     /// Sets the store for sessions. Clients then get only the IDs of sessions. Each TLS 1.3 session
-    /// can then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`]
-    /// reports which sessions to remove.
+    /// can then be resumed only once. If the store is [`Policy::Ask`], [`Self::forget_session`] and
+    /// [`Handshake::session_to_forget`](crate::Handshake::session_to_forget) report which sessions
+    /// to remove.
     pub fn session_store(store: Policy<dyn ServerSessionStore>) =>
         config.resumption.store = Some(store);
 
@@ -89,9 +95,10 @@ setters! {
     pub fn replay_guard_id(id: ReplayGuardId) => config.resumption.given_guard_id = Some(id);
 
     /// Sets the object that is notified when a TLS 1.2 session must be removed because a connection
-    /// ended with a fatal alert. The object is needed if the store is [`Policy::Ask`]; on a
-    /// [`ServerSessionStore`], `remove` is called instead. Default: none; then the session can be
-    /// resumed until it is removed for another reason. RFC 5246 7.2.2
+    /// ended with a fatal alert. The object is for stores that are [`Policy::Ask`]; on a
+    /// [`ServerSessionStore`], `remove` is called instead. Default: none; then the application
+    /// removes the session of each connection that ends with a fatal alert, and that of
+    /// [`Handshake::session_to_forget`](crate::Handshake::session_to_forget). RFC 5246 7.2.2
     pub fn forget_session(listener: Arc<dyn ForgetSession>) =>
         config.resumption.forget = Some(listener);
 

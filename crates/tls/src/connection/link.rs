@@ -118,14 +118,14 @@ impl Link {
         *self.stored() = Some(session);
     }
 
-    /// Invalidates the session, because the connection ends with a fatal alert. RFC 5246 7.2.2
+    /// Invalidates the session, because the connection ends with a fatal alert. Returns the session
+    /// if there is one. RFC 5246 7.2.2
     #[cold]
-    pub(crate) fn invalidate_session(&self) {
-        let session = self.stored().take();
+    pub(crate) fn invalidate_session(&self) -> Option<Arc<StoredSession>> {
+        let session = self.stored().take()?;
         // The call is made without the lock, since a store may be slow.
-        if let Some(session) = session {
-            session.invalidate();
-        }
+        session.invalidate();
+        Some(session)
     }
 
     /// Returns the session that a fatal alert on this connection invalidates.

@@ -101,7 +101,12 @@ impl Driver {
 
     /// Takes the details of a failure.
     pub(crate) fn take_failure(&mut self) -> Option<Box<FailureDetails>> {
-        self.mailbox.as_mut()?.failure.take()
+        let mailbox = self.mailbox().ok()?;
+        let details = mailbox.failure.take();
+        // A handshake that resumes a session in TLS 1.2 has no other details.
+        let records = mailbox.transport.records().ok()?;
+        let invalidated = records.take_invalidated().map(FailureDetails::SessionToForget);
+        details.or(invalidated.map(Box::new))
     }
 
     /// Returns the negotiated parameters, while a client's early data is read.

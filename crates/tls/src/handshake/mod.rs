@@ -346,6 +346,7 @@ impl Handshake {
     pub fn abort(&mut self, alert: AlertDescription, out: &mut Vec<u8>) {
         if let Stage::Running(driver) = &mut self.stage {
             driver.abort(alert, out);
+            self.failure = driver.take_failure();
             self.events.refused(InternalError::RefusedByApplication.into(), None);
             self.stage = Stage::Ended;
             self.pending = None;
@@ -371,6 +372,19 @@ impl Handshake {
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.failure.as_ref()?.refusal()
+    }
+
+    /// Server: after an error of [`Self::advance`], or after [`Self::abort`], returns the ID of the
+    /// TLS 1.2 session that must not be resumed any more: the handshake was to resume it and ended
+    /// with a fatal alert after the client had proved that it has the session's key. `None` otherwise; before that proof,
+    /// any client that has seen the ID could cause the alert.
+    ///
+    /// An application that stores sessions itself removes the session, unless the object of
+    /// [`forget_session`](crate::server::ServerConfigBuilder::forget_session) has done so. A store
+    /// of the configuration is called by the handshake. RFC 5246 7.2.2
+    #[must_use]
+    pub fn session_to_forget(&self) -> Option<&[u8; 32]> {
+        self.failure.as_ref()?.session_to_forget()
     }
 
     /// Client: returns the configurations for one further attempt, after

@@ -19,6 +19,7 @@ use tercel_wire::{
 use zeroize::Zeroizing;
 
 use super::negotiate;
+use super::short_list::ShortList;
 use crate::auth::certificate_types;
 use crate::auth::credential::request::credential_request;
 use crate::auth::credential::{Credential, CredentialRequest, PeerLists, SelectCredential};
@@ -270,6 +271,9 @@ fn wiped(session: Option<Vec<u8>>) -> Option<Zeroizing<Vec<u8>>> {
     session.map(Zeroizing::new)
 }
 
+/// A session ID, which needs no allocation, or a ticket of any length.
+pub(crate) type SessionIdentity = ShortList<u8, 32>;
+
 /// Parses the ClientHello in a message that was parsed before the question was asked. Therefore the
 /// default is unreachable. It avoids a `Result` for an error that cannot occur.
 fn hello(message: &Message) -> ClientHello<'_> {
@@ -323,7 +327,7 @@ impl ChooseConfigQuestion {
 /// # Ok(()) }
 /// ```
 pub struct FindSessionQuestion {
-    pub(crate) identity: Vec<u8>,
+    pub(crate) identity: SessionIdentity,
     pub(crate) single_use: bool,
 }
 
@@ -359,7 +363,7 @@ impl FindSessionQuestion {
 /// # Ok(()) }
 /// ```
 pub struct ClaimSessionQuestion {
-    pub(crate) identity: Vec<u8>,
+    pub(crate) identity: SessionIdentity,
 }
 
 impl ClaimSessionQuestion {

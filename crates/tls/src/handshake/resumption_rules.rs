@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::identity::{self, CredentialForHello};
 use super::question::{
     AnswerValue, ClaimSessionQuestion, FindSessionQuestion, OpenTicketQuestion, Question,
-    SealTicketQuestion,
+    SealTicketQuestion, SessionIdentity,
 };
 use super::runtime::flow::{Flow, wrong_answer};
 use crate::auth::chain::Chain;
@@ -94,12 +94,18 @@ pub(crate) async fn find(
         return Ok(read(bytes, Session::from_bytes).map(found));
     }
     let single_use = means == Means::PreSharedKey;
-    let store = resumption.store.as_ref().filter(|_| !single_use || resumption.stores_tickets());
+    let store = match means {
+        Means::PreSharedKey if resumption.stores_tickets() => resumption.store.as_ref(),
+        Means::SessionId => resumption.store.as_ref(),
+        // A ticket of TLS 1.2 is never an ID.
+        Means::PreSharedKey | Means::Ticket => None,
+    };
     let (session, is_stored) = match store {
         None => (None, false),
         Some(Policy::Here(store)) => (store.get_session(identity, now), true),
         Some(Policy::Ask) => {
-            let question = FindSessionQuestion { identity: identity.to_vec(), single_use };
+            let identity = SessionIdentity::joined(0, &[identity]);
+            let question = FindSessionQuestion { identity, single_use };
             match flow.ask(Question::FindSession(question)).await {
                 AnswerValue::Session(bytes) => {
                     now = config.common.clock.now();
@@ -159,7 +165,8 @@ pub(crate) async fn claim(
             Ok(store.claim(session_id, config.common.clock.now()))
         }
         Some(Policy::Ask) if found.is_from_application => {
-            let question = ClaimSessionQuestion { identity: session_id.to_vec() };
+            let identity = SessionIdentity::joined(0, &[session_id]);
+            let question = ClaimSessionQuestion { identity };
             match flow.ask(Question::ClaimSession(question)).await {
                 AnswerValue::Claimed(is_claimed) => Ok(is_claimed),
                 _ => Err(wrong_answer()),

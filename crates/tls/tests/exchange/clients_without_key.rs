@@ -164,7 +164,7 @@ impl Kept {
             Self::Here => builder.without_tickets().session_store(Policy::Here(store())),
             Self::Asked => builder.without_tickets().session_store(Policy::Ask),
             Self::InTickets => builder,
-            Self::BySessionId => builder.session_ids(store()),
+            Self::BySessionId => builder.session_ids(Policy::Here(store())),
         }
     }
 }

@@ -364,7 +364,7 @@ fn unwrap(question: Question) -> OpenTicketQuestion {
 fn no_question_is_asked_about_a_session_id() {
     let client = client().versions(&[TLS12]).tickets_tls12(false).build().unwrap();
     let store = Arc::new(ServerMemoryStore::new(10));
-    let server = asking().session_ids(store).build().unwrap();
+    let server = asking().session_ids(Policy::Here(store)).build().unwrap();
     for resumed in [false, true] {
         let mut ends = Pair::new(&client, &server, NAME).connect().unwrap();
         ends.talk();

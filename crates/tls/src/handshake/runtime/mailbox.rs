@@ -46,6 +46,8 @@ pub(crate) enum FailureDetails {
     /// For [`crate::Handshake::ech_retry_configs`].
     #[cfg(feature = "ech")]
     EchRetryConfigs(ConfigList),
+    /// For [`crate::Handshake::session_to_forget`].
+    SessionToForget(Arc<StoredSession>),
 }
 
 impl FailureDetails {
@@ -54,13 +56,23 @@ impl FailureDetails {
             Self::Refusal(refusal) => Some(refusal),
             #[cfg(feature = "ech")]
             Self::EchRetryConfigs(_) => None,
+            Self::SessionToForget(_) => None,
+        }
+    }
+
+    pub(crate) fn session_to_forget(&self) -> Option<&[u8; 32]> {
+        match self {
+            Self::SessionToForget(session) => session.id(),
+            Self::Refusal(_) => None,
+            #[cfg(feature = "ech")]
+            Self::EchRetryConfigs(_) => None,
         }
     }
 
     #[cfg(feature = "ech")]
     pub(crate) fn ech_retry_configs(&self) -> Option<&ConfigList> {
         match self {
-            Self::Refusal(_) => None,
+            Self::Refusal(_) | Self::SessionToForget(_) => None,
             Self::EchRetryConfigs(configs) => Some(configs),
         }
     }

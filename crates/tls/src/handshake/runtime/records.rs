@@ -51,6 +51,10 @@ pub(crate) struct Records {
     window: Window,
     change_cipher_specs: u8,
     warnings_in_a_row: u8,
+    /// Whether a protected record of the peer was opened.
+    has_opened_protected: bool,
+    /// The session that a fatal alert has invalidated.
+    invalidated: Option<Arc<StoredSession>>,
     /// The caller's output buffer, while the coroutine runs.
     out: Vec<u8>,
     /// The position in `out` of the record that is not protected yet. This record consists of a
@@ -94,6 +98,8 @@ impl Records {
             window: Window::Nothing,
             change_cipher_specs: 0,
             warnings_in_a_row: 0,
+            has_opened_protected: false,
+            invalidated: None,
             out: Vec::new(),
             open_record: None,
         }
@@ -287,11 +293,21 @@ impl Records {
         Ok(())
     }
 
-    /// Invalidates the connection's session, because of a fatal alert. RFC 5246 7.2.2
-    fn invalidate_session(&self) {
-        if let Some(sender) = &self.sender {
-            sender.link().invalidate_session();
+    /// Invalidates the session, because of a fatal alert. A server does so only if the client has
+    /// proved that it has the session's key: its handshake has no other protected records while
+    /// there is a session to invalidate. RFC 5246 7.2.2
+    fn invalidate_session(&mut self) {
+        if self.side == Side::Server && !self.has_opened_protected {
+            return;
         }
+        if let Some(sender) = &self.sender {
+            self.invalidated = sender.link().invalidate_session();
+        }
+    }
+
+    /// Returns the session that a fatal alert has invalidated.
+    pub(crate) fn take_invalidated(&mut self) -> Option<Arc<StoredSession>> {
+        self.invalidated.take()
     }
 
     /// Creates the connection, after protecting the last messages.

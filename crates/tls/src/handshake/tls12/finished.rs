@@ -59,7 +59,6 @@ pub(super) async fn receive(
     verify_data: &VerifyData,
     transcript: Option<&mut Transcript>,
 ) -> Result<(), Error> {
-    // As `receive_message`, without a future in the future.
     flow.read_change_cipher_spec().await;
     flow.install_read(keys)?;
     let message = flow.read_expected(HandshakeType::FINISHED).await?;
@@ -70,15 +69,8 @@ pub(super) async fn receive(
     Ok(())
 }
 
-/// Receives ChangeCipherSpec, and Finished under the new keys, whose content is not checked.
-pub(super) async fn receive_message(flow: &mut Flow, keys: Keys) -> Result<Message, Error> {
-    flow.read_change_cipher_spec().await;
-    flow.install_read(keys)?;
-    flow.read_expected(HandshakeType::FINISHED).await
-}
-
 /// Checks the content of the peer's Finished. RFC 5246 7.4.9
-pub(super) fn check(message: &Message, verify_data: &VerifyData) -> Result<(), Error> {
+fn check(message: &Message, verify_data: &VerifyData) -> Result<(), Error> {
     let finished = Finished::parse(message.body())?;
     if !tercel_crypto::constant_time_eq(finished.verify_data, verify_data) {
         return Err(PeerError::wrong_finished(finished.verify_data.len(), VERIFY_DATA).into());

@@ -121,24 +121,31 @@ impl ResumptionMeans {
 /// A new session, and the ID that the ServerHello contains for it.
 pub(super) struct SessionWithId {
     id: SessionId,
-    /// `None` if the application stores the session.
+    /// `None` if the application stores the session, or if it is not stored.
     session: Option<ServerSession>,
 }
 
 impl SessionWithId {
     /// Creates the value. If the application stores sessions, the session is passed to the
-    /// application in `info`.
+    /// application in `info`. In a store that is only for session IDs, large sessions would evict
+    /// many others, so they are not stored.
     pub(super) fn new(
         id: SessionId,
         session: Session,
         config: &ServerConfig,
         info: &mut ConnectionInfo,
     ) -> Self {
-        if let Some(Policy::Ask) = &config.resumption.store {
-            resumption_rules::pass_to_application(&id, &session, info);
-            return Self { id, session: None };
+        let is_stored = !config.resumption.only_session_ids || has_short_chain(&session);
+        match &config.resumption.store {
+            Some(Policy::Ask) if is_stored => {
+                resumption_rules::pass_to_application(&id, &session, info);
+                Self { id, session: None }
+            }
+            Some(Policy::Here(_)) if is_stored => {
+                Self { id, session: Some(ServerSession::new(session)) }
+            }
+            _ => Self { id, session: None },
         }
-        Self { id, session: Some(ServerSession::new(session)) }
     }
 
     /// Stores the session when the handshake is complete. A failed handshake stores no session.
@@ -149,19 +156,17 @@ impl SessionWithId {
         if let Some(stored) = resumption_rules::stored_session(config, value, &id) {
             flow.invalidate_on_alert(stored)?;
         }
-        // In a store that is only for session IDs, large sessions would evict many others.
-        let too_large = config.resumption.only_session_ids
-            && session.as_ref().is_some_and(|session| {
-                let length = |der: &CertificateDer<'_>| der.len();
-                let chain = &session.inner().peer_chain;
-                chain.iter().map(length).sum::<usize>() > limits::MAX_CHAIN_LENGTH_BY_SESSION_ID
-            });
-        if let (Some(Policy::Here(store)), Some(session), false) =
-            (&config.resumption.store, session, too_large)
-        {
+        if let (Some(Policy::Here(store)), Some(session)) = (&config.resumption.store, session) {
             let expires = session.inner().expires();
             store.put_session(&id, session, expires);
         }
         Ok(())
     }
+}
+
+/// Whether the client's chain is short enough for a store that is only for session IDs.
+fn has_short_chain(session: &Session) -> bool {
+    let length = |der: &CertificateDer<'_>| der.len();
+    let chain = session.peer_chain.iter();
+    chain.map(length).sum::<usize>() <= limits::MAX_CHAIN_LENGTH_BY_SESSION_ID
 }

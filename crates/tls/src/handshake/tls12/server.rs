@@ -66,14 +66,13 @@ pub(crate) async fn handshake(
         flight.send_server_hello()?;
         let AwaitingFinished { read_keys, client_finished, stored, limits, info, exporter } =
             flight.send_finished()?;
-        let message = finished::receive_message(&mut flow, read_keys).await?;
-        // From here on, a fatal alert on this connection removes the session. Before, any client
-        // that has seen the session ID could cause an alert. This message is protected with the
-        // session's keys. RFC 5246 7.2.2
+        // From the client's first protected record on, a fatal alert on this connection removes the
+        // session. Before, any client that has seen the session ID could cause an alert.
+        // RFC 5246 7.2.2
         if let Some(stored) = stored {
             flow.invalidate_on_alert(stored)?;
         }
-        finished::check(&message, &client_finished)?;
+        finished::receive(&mut flow, read_keys, &client_finished, None).await?;
         flow.execute(limits)?;
         flow.connect(Established::tls12(info, exporter, &config.common))?;
         return Ok(Completion::Done);

@@ -31,7 +31,8 @@ enum Location {
     },
     /// The application stores the session itself.
     Application {
-        application: Arc<dyn ForgetSession>,
+        /// `None` if the application is not notified.
+        application: Option<Arc<dyn ForgetSession>>,
         id: [u8; 32],
     },
     /// A client's store does not distinguish sessions of one key, so all sessions of the key are
@@ -89,8 +90,11 @@ impl StoredSession {
     }
 
     /// Creates a reference to a server's session with this ID that the application stores.
-    pub(crate) fn in_application(application: &Arc<dyn ForgetSession>, id: [u8; 32]) -> Arc<Self> {
-        Self::at(Location::Application { application: Arc::clone(application), id })
+    pub(crate) fn in_application(
+        application: Option<Arc<dyn ForgetSession>>,
+        id: [u8; 32],
+    ) -> Arc<Self> {
+        Self::at(Location::Application { application, id })
     }
 
     /// Creates a reference to a client's sessions with this key in this store.
@@ -163,7 +167,10 @@ impl StoredSession {
                     store.remove(id);
                 }
             }
-            Location::Application { application, id } => application.forget_session(id),
+            Location::Application { application: Some(application), id } => {
+                application.forget_session(id);
+            }
+            Location::Application { application: None, .. } => {}
             Location::ClientStore { store, key } => {
                 if let Some(store) = store.upgrade() {
                     store.remove(key);

@@ -7,6 +7,7 @@ mod message_content;
 mod message_order;
 mod named_errors;
 mod records;
+mod removed_sessions;
 mod reserved_values;
 mod scripted_peer;
 mod staples;

@@ -8,6 +8,7 @@ use tercel_wire::{AlertDescription, AlertLevel, ContentType, HandshakeType, Prot
 use crate::connection::Connection;
 use crate::connection::buffer::ReceiveBuffer;
 use crate::error::Error;
+use crate::handshake::question::{Answer, Question};
 use crate::handshake::runtime::command::{Command, Wanted};
 use crate::handshake::runtime::mailbox::{Mailbox, RecordedOutput, Transport};
 use crate::handshake::task::Task;
@@ -78,6 +79,17 @@ impl<'s> ScriptedPeer<'s> {
 
     /// Runs against `tested` until neither side makes progress.
     pub(super) fn run(&mut self, mut tested: Handshake) -> Outcome {
+        self.run_with_answers(&mut tested, |question| {
+            panic!("no question was configured: {question:?}")
+        })
+    }
+
+    /// Like [`Self::run`], for a side that asks questions.
+    pub(super) fn run_with_answers(
+        &mut self,
+        tested: &mut Handshake,
+        mut answer: impl FnMut(&Question) -> Answer,
+    ) -> Outcome {
         let (mut to_peer, mut to_tested) = (ReceiveBuffer::new(), ReceiveBuffer::new());
         // This is far more than the number of flights of any handshake.
         for _ in 0..30 {
@@ -86,7 +98,12 @@ impl<'s> ScriptedPeer<'s> {
             let quiet = out.is_empty();
             to_tested.extend(&out);
             out.clear();
-            let step = tested.advance(&mut to_tested, &mut out);
+            let step = loop {
+                match tested.advance(&mut to_tested, &mut out) {
+                    Ok(Next::Answer(question)) => tested.answer(answer(&question)).unwrap(),
+                    step => break step,
+                }
+            };
             to_peer.extend(&out);
             match step {
                 Ok(Next::Connected(connection)) => {
@@ -95,7 +112,7 @@ impl<'s> ScriptedPeer<'s> {
                 }
                 Ok(Next::Receive) if quiet && out.is_empty() => return Outcome::Waits,
                 Ok(Next::Receive) => {}
-                Ok(other) => panic!("no question was configured: {other:?}"),
+                Ok(other) => panic!("{other:?}"),
                 Err(error) => {
                     // The peer may have to process a flight before it has the keys under which the
                     // alert is sent.

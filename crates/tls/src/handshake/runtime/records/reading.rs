@@ -44,6 +44,7 @@ impl Records {
                 }
                 continue;
             };
+            self.has_opened_protected |= self.opener.is_protected();
             let content = record.get(opened.plaintext).unwrap_or_default();
             match opened.content_type {
                 // No message may precede an expected change_cipher_spec. RFC 5246 7.1
@@ -103,7 +104,8 @@ impl Records {
         if description == AlertDescription::CLOSE_NOTIFY {
             return Err(Error::ClosedInHandshake);
         }
-        post_handshake::check_ignorable(level, description, version, &mut self.warnings_in_a_row)
+        let warnings = &mut self.warnings_in_a_row;
+        post_handshake::check_ignorable(level, description, version, warnings)
             .inspect_err(|_| self.invalidate_session())?;
         // A warning alert must not interrupt a message, either. RFC 9846 5.1
         if self.joiner.is_empty() {
