@@ -38,10 +38,9 @@
 //! a question, the connection is released, the program's function is called, and the answer goes
 //! into the next step. Buffers are taken out of the connection while a BIO is called, which may be
 //! a program's. All fields are cells, so a re-entrant call is a borrow of its own, and one that
-//! would overlap panics in safe code instead of being undefined. The key log and the tap of
-//! messages leave what they see in the thread, and the connection passes it on after the step. A
-//! server's session cache is needed inside of a step: the program is called with the lock released
-//! and the handshake taken out of the connection, so that a re-entrant call finds none.
+//! would overlap panics in safe code instead of being undefined. No C code runs inside of a step.
+//! The key log and the tap of messages, which do, find the connection by the thread, and leave what
+//! they see in the connection, which passes it on after the step.
 //!
 //! **libcrypto.** Each object is a value that owns one reference and frees it once. Functions are
 //! called with pointers from such values, or with those of the program, and with the lengths of the

@@ -15,7 +15,6 @@ use zeroize::Zeroizing;
 use super::Ssl;
 use super::hello::Hello;
 use super::security::Permitted;
-use super::server_sessions::Cache;
 use super::state::Side;
 use super::tap::{NoStore, TapKeyLog};
 use crate::ciphers::suite;
@@ -40,6 +39,10 @@ impl Settings {
     /// The enabled versions, highest first.
     pub(crate) fn versions(&self) -> Vec<ProtocolVersion> {
         self.versions_with(!self.suites13.is_empty(), !self.suites12.is_empty())
+    }
+
+    pub(crate) fn highest_version(&self) -> Option<c_int> {
+        self.versions().first().map(|version| c_int::from(version.0))
     }
 
     /// The enabled versions if TLS 1.3 or TLS 1.2 have suites.
@@ -92,7 +95,7 @@ macro_rules! common_options {
 
 impl Ssl {
     pub(crate) fn highest_version(&self) -> Option<c_int> {
-        self.settings().versions().first().map(|version| c_int::from(version.0))
+        self.settings().highest_version()
     }
 
     /// What this side may use, with at least one version. `None`: an error is in the queue.
@@ -373,7 +376,7 @@ impl Ssl {
         built(self.with_sessions(builder, settings, lifetime).build())
     }
 
-    /// Sets the tickets and the cache.
+    /// Sets how sessions are asked for: by tickets, or by IDs in the cache.
     fn with_sessions(
         &self,
         builder: ServerConfigBuilder,
@@ -382,17 +385,16 @@ impl Ssl {
     ) -> ServerConfigBuilder {
         let context = &self.session_context;
         let stores = context.cache_mode.load(Relaxed) & crate::context::SESS_CACHE_SERVER != 0;
-        let cache = || Arc::new(Cache(Arc::clone(context.tickets.cache())));
         // A session that allows early data is resumed once, which only the cache ensures.
         let single_use = settings.max_early_data > 0 && !settings.has(o::NO_ANTI_REPLAY);
         if settings.has(o::NO_TICKET) || single_use {
             return match stores {
-                true => builder.session_store(Policy::Here(cache())),
+                true => builder.session_store(Policy::Ask),
                 false => builder.without_tickets().without_session_ids(),
             };
         }
         let builder = builder.ask_for_tickets(lifetime);
-        if stores { builder.session_ids(Policy::Here(cache())) } else { builder.without_session_ids() }
+        if stores { builder.session_ids(Policy::Ask) } else { builder.without_session_ids() }
     }
 }
 

@@ -227,28 +227,19 @@ impl Ssl {
         let mut received = self.received.take();
         let mut unsent = self.unsent.take();
         let is_foreign = super::pump::is_foreign(&received) && !self.has_received_hello();
-        // The handshake is taken out, because the program's cache may be asked.
-        let (mut step, tapped) = match self.stage.replace(Stage::Stepping) {
-            Stage::Handshake(mut handshake) => {
-                let (step, tapped) =
-                    self.step(|| handshake.advance(&mut received, unsent.buffer()));
-                self.stage.replace(Stage::Handshake(handshake));
-                (Some(step), Some(tapped))
-            }
-            other => {
-                self.stage.replace(other);
-                (None, None)
-            }
-        };
+        let (mut step, mut tapped) = self.step(|| {
+            self.with_handshake(|handshake| handshake.advance(&mut received, unsent.buffer()))
+        });
         self.received.replace(received);
         self.unsent.replace(unsent);
-        let mut alert = None;
-        if let Some(mut tapped) = tapped {
-            if matches!(step, Some(Err(_))) {
-                alert = tapped.take_sent_alert();
-            }
-            self.deliver(tapped);
+        if let Some(Ok(Next::Connected(connection))) = &mut step {
+            self.take_made(&mut connection.info);
         }
+        let alert = match step {
+            Some(Err(_)) => tapped.take_sent_alert(),
+            _ => None,
+        };
+        self.deliver(tapped);
         if let Some(Ok(Next::Connected(connection))) = &mut step {
             let resumed = connection.info.resumed;
             self.receive_sessions(connection.receiver.take_new_sessions(), resumed);
@@ -305,7 +296,7 @@ impl Ssl {
         self.unsent.borrow().bytes().get(11..43) == Some(&RETRY_RANDOM)
     }
 
-    /// Ends a handshake in which a function of the program failed inside of the step or before it.
+    /// Ends a handshake in which a callback failed before the step, or after it.
     fn callback_failed(&self, step: Option<Result<Next, Error>>) {
         errors::push(reasons::CALLBACK_FAILED);
         let Some(Ok(Next::Connected(connection))) = step else {
@@ -316,6 +307,8 @@ impl Ssl {
 
     /// Fails the handshake after an error, whose alert callbacks have not seen.
     fn failed(&self, error: Error, message: Option<Message>) {
+        let is_proved = |handshake: &mut Handshake| handshake.session_to_forget().is_some();
+        self.resumption.is_proved.set(self.with_handshake(is_proved) == Some(true));
         if let Error::AlertReceived(alert) = error {
             return self.alert_received(error, alert);
         }

@@ -11,6 +11,7 @@ use tercel::wire::{ContentType, HandshakeType as T, ProtocolVersion};
 use super::Ssl;
 use super::state::{FINISHED, Side};
 use super::tap::{self, Message};
+use crate::settings::Settings;
 use crate::settings::callbacks::SslPointer;
 
 /// The tap of all connections, which finds the connection by the step of the thread.
@@ -106,9 +107,7 @@ static AFTER_CHANGE: &[(Side, Direction, c_int, &CStr)] = {
 impl Ssl {
     /// Whether the program wants to see messages, or the states after them.
     pub(crate) fn sees_messages(&self) -> bool {
-        let settings = self.settings();
-        let callbacks = &settings.callbacks;
-        callbacks.message.function.is_some() || callbacks.own_info.or(callbacks.info).is_some()
+        has_message_callback(&self.settings())
     }
 
     /// Sees a message inside of a step.
@@ -131,10 +130,11 @@ impl Ssl {
                 }
             }
         }
-        if self.sees_messages() {
-            let version = self.version_of_messages();
+        let settings = self.known_settings();
+        if has_message_callback(&settings) {
+            let version = self.version_of_messages(&settings);
             let content = content.to_vec();
-            tap::add_message(Message { direction, content_type, content, version });
+            self.add_message(Message { direction, content_type, content, version });
         }
     }
 
@@ -188,9 +188,9 @@ impl Ssl {
     }
 
     /// The negotiated version, or before that the highest that is enabled.
-    fn version_of_messages(&self) -> c_int {
+    fn version_of_messages(&self, settings: &Settings) -> c_int {
         let negotiated = self.values.borrow().as_ref().and_then(|values| values.version());
-        let highest = || self.highest_version().unwrap_or(crate::method::TLS1_2);
+        let highest = || settings.highest_version().unwrap_or(crate::method::TLS1_2);
         negotiated.map_or_else(highest, |ProtocolVersion(number)| number.into())
     }
 
@@ -247,7 +247,8 @@ impl Ssl {
 
     /// Passes an alert to the program that was sent without the handshake.
     pub(crate) fn deliver_alert(&self, content: [u8; 2]) {
-        let (direction, version) = (Direction::Sent, self.version_of_messages());
+        let version = self.version_of_messages(&self.settings());
+        let direction = Direction::Sent;
         let content = content.to_vec();
         self.call_message(&Message {
             direction,
@@ -293,6 +294,12 @@ impl Ssl {
             _ => None,
         }
     }
+}
+
+/// Whether a callback sees messages, or the states after them.
+fn has_message_callback(settings: &Settings) -> bool {
+    let callbacks = &settings.callbacks;
+    callbacks.message.function.is_some() || callbacks.own_info.or(callbacks.info).is_some()
 }
 
 /// The state after a message was sent or received.

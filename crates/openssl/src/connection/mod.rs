@@ -98,9 +98,11 @@ pub(crate) struct Ssl {
     /// How the configuration of a server's handshake requests the client's certificate.
     pub(crate) configured: Cell<Option<c_int>>,
     /// Sessions that a server made, and that are not in its cache yet.
-    pub(crate) made: RefCell<Vec<tap::MadeSession>>,
-    /// The sessions of this connection whose names the client knows.
-    pub(crate) issued: RefCell<Vec<Weak<Session>>>,
+    made: RefCell<Vec<server_sessions::MadeSession>>,
+    /// TLS 1.2: the session that the client can resume by its ID.
+    known_to_client: RefCell<Weak<Session>>,
+    /// What callbacks see after the step that runs.
+    left: RefCell<Option<Box<tap::Left>>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,
     /// Whether the callback has seen the peer's close_notify.
@@ -197,7 +199,8 @@ impl Ssl {
             has_requested: Cell::default(),
             configured: Cell::default(),
             made: RefCell::default(),
-            issued: RefCell::default(),
+            known_to_client: RefCell::default(),
+            left: RefCell::default(),
             want: Cell::new(Want::Nothing),
             shutdown: Cell::new(0),
             reported_close: Cell::new(false),
@@ -243,6 +246,11 @@ impl Ssl {
         Arc::clone(&self.settings.borrow())
     }
 
+    /// The settings of the last call of [`Self::settings`]. No C code is called.
+    fn known_settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
     /// Takes the changes of the contexts that OpenSSL reads there, too.
     fn follow(&self) {
         let context = self.context();
@@ -276,9 +284,11 @@ impl Ssl {
         Arc::clone(&self.context.borrow())
     }
 
-    /// Runs `body`, which calls C code, with the lock released. No cell may be borrowed.
+    /// Runs `body`, which calls C code, with the lock released. No cell may be borrowed, and the
+    /// thread runs no step.
     pub(crate) fn outside<T>(&self, body: impl FnOnce() -> T) -> T {
-        tap::suspended(|| self.lock.outside(body))
+        debug_assert!(!tap::is_in_step(), "C code is called inside of a step");
+        self.lock.outside(body)
     }
 
     /// Runs an operation that reads. `None` inside of another one.
@@ -362,7 +372,7 @@ impl Ssl {
         self.has_requested.take();
         self.configured.take();
         self.made.take();
-        self.issued.take();
+        self.known_to_client.take();
         self.want.set(Want::Nothing);
         self.shutdown.set(0);
         self.reported_close.set(false);

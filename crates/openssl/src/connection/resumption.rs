@@ -1,9 +1,8 @@
-//! Where a program decides which sessions of a server are issued and resumed: its data in tickets,
-//! its functions for them, and the session that it sees in a resumed handshake.
+//! Where an application decides which sessions of a server are issued and resumed: its data in
+//! tickets, its callbacks for them, and the session that it sees in a resumed handshake.
 //!
-//! The functions are called between two steps, or for the cache of [`super::server_sessions`]
-//! inside of one. What they refuse is not issued or not resumed; a failure ends the connection
-//! after the step in which the function was called, or the next one.
+//! The callbacks are called between two steps. What they refuse is not issued or not resumed; a
+//! failure ends the connection after the next step.
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_int;
@@ -12,8 +11,8 @@ use std::sync::Arc;
 use tercel::wire::ProtocolVersion;
 
 use super::Ssl;
+use super::server_sessions::Origin;
 use super::state::Side;
-use super::tap;
 use crate::session::{self, Added, Fields, Session, is_expired};
 use crate::settings::options::NO_TICKET;
 
@@ -26,8 +25,10 @@ pub(crate) struct Resumption {
     added: RefCell<Added>,
     /// The session that was found, if the program sees it.
     object: RefCell<Option<Arc<Session>>>,
-    /// Whether this is the session of a cache, which other connections may have, too.
-    is_whole: Cell<bool>,
+    /// Where it was found, if it is one that other connections may have, too.
+    origin: Cell<Option<Origin>>,
+    /// Whether the client has proved that it has the session, and the handshake has failed.
+    pub(super) is_proved: Cell<bool>,
     /// Whether the server sent its certificate: the handshake resumes no session.
     pub(super) is_full: Cell<bool>,
     /// Whether the program was asked about the client's ticket.
@@ -49,9 +50,10 @@ pub(crate) struct Resumption {
 impl Resumption {
     /// Forgets the last handshake.
     pub(super) fn clear(&self) {
-        for mark in [&self.found, &self.is_whole, &self.is_full, &self.asked, &self.no_ticket] {
+        for mark in [&self.found, &self.is_proved, &self.is_full, &self.asked, &self.no_ticket] {
             mark.set(false);
         }
+        self.origin.take();
         self.added.take();
         self.not_resumable.take();
         self.refuses_tickets.set(false);
@@ -76,16 +78,6 @@ const IGNORE: c_int = 1;
 const IGNORE_RENEW: c_int = 2;
 const USE: c_int = 3;
 const USE_RENEW: c_int = 4;
-
-/// Whether a session may be added to a cache now.
-pub(super) fn may_store() -> bool {
-    tap::with_current(|ssl| ssl.may_issue(false)).unwrap_or(false)
-}
-
-/// Notes the session of a cache that was found. Returns whether it may be resumed.
-pub(super) fn may_use_whole(session: &Arc<Session>) -> bool {
-    tap::with_current(|ssl| ssl.may_use_whole(session)).unwrap_or(false)
-}
 
 impl Ssl {
     /// Asks the program about a ticket, which was opened or not. Returns whether it may be used.
@@ -129,9 +121,7 @@ impl Ssl {
     /// program added to it is not in the new session.
     fn settle(&self) {
         if self.resumption.is_full.get() && self.resumption.found.replace(false) {
-            let old = (self.resumption.object.take(), self.resumption.added.take());
-            self.resumption.is_whole.set(false);
-            self.outside(|| drop(old));
+            self.forget_found();
         }
     }
 
@@ -168,11 +158,14 @@ impl Ssl {
 
     /// The session of a resumed connection, with these fields unless it is that of a cache.
     pub(super) fn take_found(&self, fields: Fields) -> Arc<Session> {
-        let is_whole = self.resumption.is_whole.take();
+        let is_whole = self.resumption.origin.take().is_some();
         self.resumption.found.set(false);
         let added = self.resumption.added.take();
         match self.resumption.object.take() {
-            Some(object) if is_whole => object,
+            Some(object) if is_whole => {
+                self.set_known_to_client(&object);
+                object
+            }
             Some(object) => {
                 object.fields().renew(fields);
                 object
@@ -203,27 +196,42 @@ impl Ssl {
         true
     }
 
-    fn may_use_whole(&self, session: &Arc<Session>) -> bool {
+    /// Notes that a session was found that other connections may have, too. Returns whether it may
+    /// be resumed.
+    pub(super) fn may_use_whole(&self, session: &Arc<Session>, origin: Origin) -> bool {
+        // This can call the application, which may use the session.
+        let settings = self.settings();
         let usable = {
             let fields = session.fields();
             !is_expired(fields.time, fields.timeout)
                 && !fields.is_removed
-                && fields.context == self.settings().session_context
+                && fields.context == settings.session_context
         };
         if !usable || !self.may_use(Added::of(&session.fields())) {
             self.forget_found();
             return false;
         }
         self.resumption.object.replace(Some(Arc::clone(session)));
-        self.resumption.is_whole.set(true);
+        self.resumption.origin.set(Some(origin));
         true
     }
 
-    fn forget_found(&self) {
+    /// The session that was found, if other connections may have it, too.
+    pub(super) fn whole_session_found(&self) -> Option<(Arc<Session>, Origin)> {
+        let origin = self.resumption.origin.get()?;
+        let session = self.resumption.object.borrow().clone()?;
+        Some((session, origin))
+    }
+
+    /// Forgets the session that was found.
+    pub(super) fn forget_found(&self) {
         self.resumption.found.set(false);
-        self.resumption.is_whole.set(false);
-        let old = (self.resumption.object.take(), self.resumption.added.take());
-        self.outside(|| drop(old));
+        self.resumption.origin.take();
+        self.resumption.added.take();
+        // Freeing a session can call the application.
+        if let Some(old) = self.resumption.object.take() {
+            self.outside(|| drop(old));
+        }
     }
 
     /// Whether the session that was found allows early data.

@@ -23,8 +23,6 @@ pub(crate) enum Side {
 pub(crate) enum Stage {
     New,
     Handshake(Box<Handshake>),
-    /// A step of the handshake runs.
-    Stepping,
     Connected(Box<Connection>),
     /// The handshake failed.
     Failed,
@@ -95,7 +93,7 @@ impl Ssl {
 
     /// Whether a handshake has begun and is not over.
     pub(crate) fn is_in_handshake(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Handshake(_) | Stage::Stepping)
+        matches!(*self.stage.borrow(), Stage::Handshake(_))
     }
 
     /// The suite of the connection.
@@ -117,7 +115,7 @@ impl Ssl {
         }
         match &*self.stage.borrow() {
             Stage::New => c"before SSL initialization",
-            Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
+            Stage::Handshake(_) => match self.side.get() {
                 _ if self.message_state.get().is_some() => {
                     self.message_state.get().map_or(c"", |(_, text)| text)
                 }
@@ -138,7 +136,7 @@ impl Ssl {
         }
         match &*self.stage.borrow() {
             Stage::New => c"PINIT",
-            Stage::Handshake(_) | Stage::Stepping => match self.side.get() {
+            Stage::Handshake(_) => match self.side.get() {
                 Some(Side::Server) => c"TWSH",
                 _ => c"TWCH",
             },

@@ -46,6 +46,8 @@ impl Ssl {
             Question::AdmitAnonymous(question) => Ok(question.answer(!self.demands_certificate())),
             Question::Sign(question) => Ok(self.answer_sign(question)),
             Question::AdmitEarlyData(question) => Ok(self.answer_admission(question)),
+            Question::FindSession(question) => Ok(self.answer_find_session(question)),
+            Question::ClaimSession(question) => Ok(self.answer_claim_session(question)),
             Question::OpenTicket(question) => Ok(self.answer_open_ticket(question)),
             Question::SealTicket(question) => Ok(self.answer_seal_ticket(question)),
             Question::SelectCredential(question) if self.side.get() == Some(Side::Server) => {

@@ -1,12 +1,14 @@
-//! What objects inside of a configuration receive during a step: they are shared by connections, so
-//! they leave it in the thread that runs the step, and the connection takes it from there. So the
-//! program's functions run after the step, with no borrow of the connection held.
+//! What callbacks see after a step: messages and lines of the key log, which objects inside of a
+//! configuration receive during the step. Connections share these objects, which find the
+//! connection by the thread that runs the step.
+//!
+//! No C code is called inside of a step.
 
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use std::ffi::CStr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use tercel::key_log::KeyLog;
 use tercel::message_tap::Direction;
@@ -17,29 +19,11 @@ use zeroize::Zeroizing;
 
 use super::Ssl;
 use super::state::Side;
-use crate::lock::Place;
 use crate::objects::id::Id;
 use crate::session::{self, Session};
 use crate::settings::callbacks::SslPointer;
 
-/// A session that a server made.
-pub(crate) struct MadeSession {
-    id: Id,
-    core: Zeroizing<Vec<u8>>,
-    /// Whether the client has it in a ticket, and does not know its name.
-    is_sealed: bool,
-}
-
-impl MadeSession {
-    pub(super) fn new(id: Id, core: &[u8], is_sealed: bool) -> Self {
-        Self { id, core: Zeroizing::new(core.to_vec()), is_sealed }
-    }
-}
-
-/// The name of a session that a server must not resume any more, and what the cache had.
-type RemovedSession = (Id, Option<Arc<Session>>);
-
-/// A message that the program's callbacks see after the step.
+/// A message that callbacks see after the step.
 pub(crate) struct Message {
     pub(super) direction: Direction,
     pub(super) content_type: ContentType,
@@ -64,96 +48,46 @@ impl Tapped {
     }
 }
 
+/// What a step leaves for callbacks.
 #[derive(Default)]
-struct Left {
+pub(super) struct Left {
     messages: Vec<Message>,
     key_log: Vec<Zeroizing<String>>,
-    server_sessions: Vec<MadeSession>,
-    removed: Vec<RemovedSession>,
 }
 
 thread_local! {
-    static LEFT: Place<Option<Box<Left>>> = const { Place::new(None) };
     /// The connection of the step that this thread runs.
     static CURRENT: Cell<*const Ssl> = const { Cell::new(core::ptr::null()) };
 }
 
-/// A step of a connection, which ends when this value is dropped. A step inside of another one, of
-/// a program's function that uses another connection, leaves nothing in the outer one.
-struct Step<'a> {
-    outer: *const Ssl,
-    outer_left: Option<Box<Left>>,
-    _ssl: PhantomData<&'a Ssl>,
-}
+/// A step of a connection, which ends when this value is dropped.
+struct Step<'a>(PhantomData<&'a Ssl>);
 
 impl<'a> Step<'a> {
     fn begin(ssl: &'a Ssl) -> Self {
-        Self { outer: CURRENT.replace(ssl), outer_left: LEFT.with(Place::take), _ssl: PhantomData }
-    }
-
-    fn end(self) -> Tapped {
-        Tapped { left: LEFT.with(Place::take) }
+        let outer = CURRENT.replace(ssl);
+        debug_assert!(outer.is_null(), "a step inside of another one");
+        Self(PhantomData)
     }
 }
 
 impl Drop for Step<'_> {
     fn drop(&mut self) {
-        CURRENT.set(self.outer);
-        LEFT.with(|place| place.replace(self.outer_left.take()));
+        CURRENT.set(core::ptr::null());
     }
+}
+
+/// Whether this thread runs a step.
+pub(super) fn is_in_step() -> bool {
+    !CURRENT.get().is_null()
 }
 
 /// Calls `body` with the connection of the step that this thread runs. `None` outside of a step.
 pub(crate) fn with_current<T>(body: impl FnOnce(&Ssl) -> T) -> Option<T> {
     let ssl = CURRENT.get();
-    // SAFETY: the pointer is NULL, or from a reference that lives as long as the step, which
-    // restores the pointer of the outer step when it ends.
+    // SAFETY: the pointer is NULL, or from a reference that lives until the step ends, which sets
+    // the pointer to NULL.
     unsafe { ssl.as_ref() }.map(body)
-}
-
-/// Runs `body`, which calls C code, with the thread's step put aside: a fiber of the application
-/// may be switched in it, and the thread may then run steps of other connections, which end before
-/// or after this one.
-pub(super) fn suspended<T>(body: impl FnOnce() -> T) -> T {
-    struct Suspended(*const Ssl, Option<Box<Left>>);
-    impl Drop for Suspended {
-        fn drop(&mut self) {
-            CURRENT.set(self.0);
-            LEFT.with(|place| place.replace(self.1.take()));
-        }
-    }
-    if CURRENT.get().is_null() {
-        return body();
-    }
-    let _suspended = Suspended(CURRENT.replace(core::ptr::null()), LEFT.with(Place::take));
-    body()
-}
-
-/// Adds something to what the step leaves.
-fn leave(add: impl FnOnce(&mut Left)) {
-    LEFT.with(|place| {
-        let mut left = place.take().unwrap_or_default();
-        add(&mut left);
-        place.replace(Some(left));
-    });
-}
-
-/// Adds a session that a server made.
-pub(crate) fn add_server_session(id: Id, core: &[u8]) {
-    let session = MadeSession::new(id, core, false);
-    leave(|left| left.server_sessions.push(session));
-}
-
-/// Adds a session that a server must not resume any more, and that was removed from the cache.
-pub(crate) fn add_removed(id: Id, session: Option<Arc<Session>>) {
-    if !CURRENT.get().is_null() {
-        leave(|left| left.removed.push((id, session)));
-    }
-}
-
-/// Adds a message that the program wants to see.
-pub(crate) fn add_message(message: Message) {
-    leave(|left| left.messages.push(message));
 }
 
 /// The key log of configurations whose context has a function for it.
@@ -163,7 +97,7 @@ impl KeyLog for TapKeyLog {
     fn log(&self, label: &str, client_random: &[u8; 32], secret: &[u8]) {
         let secret = Zeroizing::new(hex(secret));
         let line = Zeroizing::new(format!("{label} {} {}", hex(client_random), *secret));
-        leave(|left| left.key_log.push(line));
+        with_current(|ssl| ssl.leave(|left| left.key_log.push(line)));
     }
 }
 
@@ -194,7 +128,18 @@ impl Ssl {
     pub(crate) fn step<T>(&self, operation: impl FnOnce() -> T) -> (T, Tapped) {
         let step = Step::begin(self);
         let result = operation();
-        (result, step.end())
+        drop(step);
+        (result, Tapped { left: self.left.take() })
+    }
+
+    /// Adds something to what the step leaves.
+    fn leave(&self, add: impl FnOnce(&mut Left)) {
+        add(self.left.borrow_mut().get_or_insert_default());
+    }
+
+    /// Adds a message that callbacks see.
+    pub(super) fn add_message(&self, message: Message) {
+        self.leave(|left| left.messages.push(message));
     }
 
     /// Runs an operation that sends, as a step if the program wants to see messages.
@@ -210,45 +155,9 @@ impl Ssl {
     /// Passes on what a step left.
     pub(crate) fn deliver(&self, tapped: Tapped) {
         let Some(left) = tapped.left else { return };
-        let Left { messages, key_log, server_sessions, removed } = *left;
+        let Left { messages, key_log } = *left;
         self.deliver_messages(messages);
         self.deliver_key_log(key_log);
-        self.made.borrow_mut().extend(server_sessions);
-        removed.into_iter().for_each(|removed| self.deliver_removed(removed));
-    }
-
-    /// Removes a session of a server from the program's cache, too. The program receives the object
-    /// that it may have.
-    fn deliver_removed(&self, (id, known): RemovedSession) {
-        let is_it = |session: &Arc<Session>| session.fields().id == id;
-        let known = known.or_else(|| self.session.borrow().clone().filter(is_it));
-        let issued = || {
-            // No cell is borrowed when a session is freed, which can call functions.
-            let issued: Vec<_> = self.issued.borrow().iter().filter_map(Weak::upgrade).collect();
-            issued.into_iter().find(is_it)
-        };
-        let known = known.or_else(issued);
-        let fields = || session::Fields { id: id.clone(), ..session::Fields::default() };
-        let named = || Session::new(fields());
-        self.remove_from_caches(&known.unwrap_or_else(named));
-    }
-
-    fn remove_from_caches(&self, session: &Arc<Session>) {
-        let context = &self.session_context;
-        self.outside(|| context.remove_session(session));
-    }
-
-    /// After a fatal alert of either side: the session is not resumed any more, and the program
-    /// removes it from its cache. RFC 5246 7.2.2
-    pub(crate) fn remove_session(&self) {
-        // A session that the client has not proved to have is not removed.
-        if self.has_found() {
-            return;
-        }
-        let resumable = self.current_session().filter(|own| own.fields().is_resumable());
-        if let Some(session) = resumable {
-            self.remove_from_caches(&session);
-        }
     }
 
     fn deliver_key_log(&self, lines: Vec<Zeroizing<String>>) {
@@ -321,38 +230,6 @@ impl Ssl {
         }
     }
 
-    /// Adds the sessions that a server made to the cache, and passes them to the program. As with
-    /// OpenSSL, each is in the cache when the program sees it, and before the client can use it.
-    pub(crate) fn deliver_made(&self, fields: &session::Fields, resumed: bool) {
-        let made = self.made.take();
-        for (index, MadeSession { id, core, is_sealed }) in made.into_iter().enumerate() {
-            // The first one is that of the connection, with the data of the program.
-            let own = self.session.borrow().clone();
-            let session = match own {
-                Some(own) if index == 0 && !resumed && !own.fields().is_resumable() => {
-                    own.fields().complete(id, core, is_sealed);
-                    own
-                }
-                own => {
-                    let fields = session::Fields { id, core, is_sealed, ..fields.clone() };
-                    Session::copied(fields, own.as_deref())
-                }
-            };
-            let context = &self.session_context;
-            session.set_cache(context.cache());
-            if let Some(old) = self.session.replace(Some(Arc::clone(&session))) {
-                self.outside(|| old.let_go());
-            }
-            if !is_sealed {
-                self.issued.borrow_mut().push(Arc::downgrade(&session));
-            }
-            if self.is_stored(is_sealed) {
-                self.outside(|| context.add_session(&session));
-            }
-            self.offer_new_session(session);
-        }
-    }
-
     /// Passes a new session to the program's function, which keeps it if it returns 1.
     pub(crate) fn offer_new_session(&self, session: Arc<Session>) {
         let context = &self.session_context;
@@ -380,27 +257,32 @@ mod tests {
     use super::*;
     use crate::context::Context;
 
-    /// A fiber that is switched in a callback finds no connection, and the step continues with its
-    /// own.
     #[test]
-    fn callbacks_run_outside_of_the_step() {
+    fn a_step_leaves_what_its_own_connection_receives() {
         // SAFETY: the function returns a static object.
         let method = unsafe { &*crate::method::TLS_server_method() };
         let context = Context::new(method).unwrap();
         let [one, other] = [(); 2].map(|()| Ssl::new(&context).unwrap());
-        let address = || with_current(Ssl::address);
-        let removed = |tapped: Tapped| tapped.left.map_or(0, |left| left.removed.len());
-        let ((), tapped) = one.step(|| {
-            add_removed(Id::default(), None);
-            one.outside(|| {
-                assert_eq!(address(), None);
-                let ((), tapped) = other.step(|| assert_eq!(address(), Some(other.address())));
-                assert_eq!(removed(tapped), 0);
-                assert_eq!(address(), None);
-            });
-            assert_eq!(address(), Some(one.address()));
-            add_removed(Id::default(), None);
+        let log = || TapKeyLog.log("label", &[0; 32], &[1]);
+        let lines = |tapped: Tapped| tapped.left.map_or(0, |left| left.key_log.len());
+        log();
+        let ((), of_one) = one.step(|| {
+            log();
+            log();
         });
-        assert_eq!((removed(tapped), address()), (2, None));
+        log();
+        let ((), of_other) = other.step(log);
+        let ((), empty) = one.step(|| {});
+        assert_eq!([of_one, of_other, empty].map(lines), [2, 1, 0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "C code is called inside of a step")]
+    #[cfg(debug_assertions)]
+    fn no_callback_runs_inside_of_a_step() {
+        // SAFETY: the function returns a static object.
+        let method = unsafe { &*crate::method::TLS_server_method() };
+        let ssl = Ssl::new(&Context::new(method).unwrap()).unwrap();
+        let _ = ssl.step(|| ssl.outside(|| {}));
     }
 }

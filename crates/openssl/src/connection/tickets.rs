@@ -6,9 +6,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use tercel::Answer;
 use tercel::questions::{OpenTicketQuestion, SealTicketQuestion};
+use zeroize::Zeroizing;
 
 use super::Ssl;
-use super::tap::MadeSession;
+use super::server_sessions::MadeSession;
 use crate::context::SESS_CACHE_SERVER;
 use crate::errors;
 use crate::objects::ticket_cipher::TicketCipher;
@@ -83,7 +84,8 @@ impl Ssl {
             return;
         }
         if self.reports_ticket() {
-            let made = MadeSession::new(super::completion::random_id(), session, true);
+            let core = Zeroizing::new(session.to_vec());
+            let made = MadeSession::new(super::completion::random_id(), core, true);
             self.made.borrow_mut().push(made);
         }
     }
