@@ -376,8 +376,8 @@ impl Handshake {
 
     /// Server: after an error of [`Self::advance`], or after [`Self::abort`], returns the ID of the
     /// TLS 1.2 session that must not be resumed any more: the handshake was to resume it and ended
-    /// with a fatal alert after the client had proved that it has the session's key. `None` otherwise; before that proof,
-    /// any client that has seen the ID could cause the alert.
+    /// with a fatal alert after the client had proved that it has the session's key. `None`
+    /// otherwise: before that proof, any client that has seen the ID could cause the alert.
     ///
     /// An application that stores sessions itself removes the session, unless the object of
     /// [`forget_session`](crate::server::ServerConfigBuilder::forget_session) has done so. A store
