@@ -80,7 +80,7 @@ use rustls::crypto::CryptoProvider;
 
 /// The provider: all of rustls' suites, the groups of [`DEFAULT_KX_GROUPS`], and the signature
 /// algorithms of rustls' default provider. As with that provider, a client may authenticate with
-/// ML-DSA also in TLS 1.2, because rustls does not tell a provider the version.
+/// ML-DSA also in TLS 1.2, because rustls does not report the version to a provider.
 ///
 /// ```
 /// use std::sync::Arc;

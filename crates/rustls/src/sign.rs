@@ -63,7 +63,7 @@ fn load(
         KeyKind::EcdsaP521 => (SignatureAlgorithm::ECDSA, ECDSA_P521),
         KeyKind::Ed25519 => (SignatureAlgorithm::ED25519, ED25519),
         // Cipher suites of TLS 1.2 have no name for ML-DSA, so that servers use it in TLS 1.3 only.
-        // rustls does not tell a client's key the version.
+        // rustls does not report the version to a client's key.
         KeyKind::MlDsa44 => (SignatureAlgorithm::Unknown(0), ML_DSA_44),
         KeyKind::MlDsa65 => (SignatureAlgorithm::Unknown(0), ML_DSA_65),
         KeyKind::MlDsa87 => (SignatureAlgorithm::Unknown(0), ML_DSA_87),

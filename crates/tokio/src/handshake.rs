@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Connection, Handshake, Next, ReceiveBuffer, Side};
+use tercel::{Answer, Connection, Handshake, Next, Question, ReceiveBuffer, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
@@ -162,17 +162,12 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                 }
             }
             Next::Answer(question) => {
-                poll_fn(|context| match outgoing.poll_send(&mut transport, context) {
-                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-                    _ => Poll::Ready(Ok(())),
-                })
-                .await?;
-                match answers.answer(question).await {
+                match answered(question, answers, &mut transport, &mut outgoing).await? {
                     Ok(answer) => handshake.answer(answer)?,
                     Err(error) => {
+                        // The error is reported whether or not the alert could be sent.
                         handshake.abort(AlertDescription::INTERNAL_ERROR, &mut out);
                         outgoing.push(&mut out);
-                        // The error is reported whether or not the alert could be sent.
                         let _ = send(&mut transport, &mut outgoing).await;
                         return Err(error.into());
                     }
@@ -191,6 +186,21 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
             _ => return Err(HandshakeError::Unanswered("a step of an unknown kind").into()),
         }
     }
+}
+
+/// Answers a question, after as much was sent as the transport accepts now.
+async fn answered<T: AsyncWrite + Unpin>(
+    question: Question,
+    answers: &Answers,
+    transport: &mut T,
+    outgoing: &mut Outgoing,
+) -> io::Result<Result<Answer, HandshakeError>> {
+    poll_fn(|context| match outgoing.poll_send(transport, context) {
+        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        _ => Poll::Ready(Ok(())),
+    })
+    .await?;
+    Ok(answers.answer(question).await)
 }
 
 /// The error of a failed handshake, with what is known of the reason.

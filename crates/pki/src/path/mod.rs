@@ -86,7 +86,7 @@ impl Trusted {
             |index: &usize| self.roots.anchors().get(*index).map(|anchor| anchor.subject.as_ref());
         let from = self.anchors_by_name.partition_point(|index| subject(index) < Some(name));
         let rest = self.anchors_by_name.get(from..).unwrap_or_default();
-        // There is rarely more than one. Of many, none is counted here, because nobody pays for it.
+        // There is rarely more than one. Many are not counted: this work is not paid for.
         let has_this_name = |index: &usize| subject(index) == Some(name);
         let count = match rest.get(..2) {
             Some(two) if two.iter().all(has_this_name) => rest.partition_point(has_this_name),

@@ -678,9 +678,9 @@ impl VerifyPeerQuestion {
 ///
 /// ```
 /// # use tercel::{Error, Handshake, questions::AdmitAnonymousQuestion};
-/// # fn run(handshake: &mut Handshake, question: AdmitAnonymousQuestion, demands_certificates: bool)
+/// # fn run(handshake: &mut Handshake, question: AdmitAnonymousQuestion, is_public: bool)
 /// #     -> Result<(), Error> {
-/// handshake.answer(question.answer(!demands_certificates))?;
+/// handshake.answer(question.answer(is_public))?;
 /// # Ok(()) }
 /// ```
 #[non_exhaustive]

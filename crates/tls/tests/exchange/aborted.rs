@@ -81,7 +81,7 @@ fn the_peer_receives_the_alert() {
     }
 }
 
-/// A handshake that has neither sent nor received anything has nobody to inform.
+/// A handshake that has neither sent nor received anything sends no alert.
 #[test]
 fn a_handshake_that_has_not_begun_sends_no_alert() {
     let (client, server) = plain();
