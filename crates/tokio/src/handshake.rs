@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tercel::wire::{AlertDescription, ProtocolVersion};
-use tercel::{Answer, Connection, Handshake, Next, Question, ReceiveBuffer, Side};
+use tercel::{Connection, Handshake, Next, Question, ReceiveBuffer, Side};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
@@ -162,16 +162,8 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
                 }
             }
             Next::Answer(question) => {
-                match answered(question, answers, &mut transport, &mut outgoing).await? {
-                    Ok(answer) => handshake.answer(answer)?,
-                    Err(error) => {
-                        // The error is reported whether or not the alert could be sent.
-                        handshake.abort(AlertDescription::INTERNAL_ERROR, &mut out);
-                        outgoing.push(&mut out);
-                        let _ = send(&mut transport, &mut outgoing).await;
-                        return Err(error.into());
-                    }
-                }
+                answer_question(question, answers, &mut handshake, &mut transport, &mut outgoing)
+                    .await?;
             }
             Next::EarlyData(bytes) => {
                 let given_back = match handshake.early_info() {
@@ -188,19 +180,31 @@ async fn run<T: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Answers a question, after as much was sent as the transport accepts now.
-async fn answered<T: AsyncWrite + Unpin>(
+/// Answers a question, after as much was sent as the transport accepts now. Without an answer the
+/// handshake ends with an alert.
+async fn answer_question<T: AsyncWrite + Unpin>(
     question: Question,
     answers: &Answers,
+    handshake: &mut Handshake,
     transport: &mut T,
     outgoing: &mut Outgoing,
-) -> io::Result<Result<Answer, HandshakeError>> {
+) -> io::Result<()> {
     poll_fn(|context| match outgoing.poll_send(transport, context) {
         Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
         _ => Poll::Ready(Ok(())),
     })
     .await?;
-    Ok(answers.answer(question).await)
+    match answers.answer(question).await {
+        Ok(answer) => Ok(handshake.answer(answer)?),
+        Err(error) => {
+            let mut out = Vec::new();
+            handshake.abort(AlertDescription::INTERNAL_ERROR, &mut out);
+            outgoing.push(&mut out);
+            // The error is reported whether or not the alert could be sent.
+            let _ = send(transport, outgoing).await;
+            Err(error.into())
+        }
+    }
 }
 
 /// The error of a failed handshake, with what is known of the reason.
