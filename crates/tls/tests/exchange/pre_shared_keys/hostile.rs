@@ -117,7 +117,7 @@ fn a_second_hello_without_the_key_of_the_first_is_refused() {
     // continue: its second ClientHello was another one.
     let client = super::client().groups(&groups).build().unwrap();
     let server = super::server().groups(&groups[1..]).build().unwrap();
-    Pair::new(&client, &server, NAME).connect().unwrap();
+    Pair::new(&client, &server, NAME).connect().unwrap().talk();
     let failed = failure(&client, &server, without_keys(), |_| {});
     assert!(failed.0.is_some() && failed.1.is_some(), "{failed:?}");
 }
