@@ -234,6 +234,52 @@ fn damaged_containers_are_refused() {
     assert_eq!(SigningKey::from_der(&[]).unwrap_err(), CryptoError::InvalidKey);
 }
 
+/// An RSA key has the values of the Chinese remainder theorem. RFC 8017 A.1.2
+#[test]
+fn an_rsa_key_without_its_further_values_is_refused() {
+    let private = keys()[0].bytes("private");
+    // The key is the last field of this PKCS#8, with a header of 26 bytes before it.
+    let numbers = integers(&private[30..]);
+    assert_eq!(numbers.len(), 9);
+    let key = |numbers: &[Vec<u8>]| {
+        SigningKey::from_der(&wrap(
+            0x30,
+            &numbers.iter().map(|n| wrap(2, n)).collect::<Vec<_>>().concat(),
+        ))
+    };
+    assert_eq!(key(&numbers).unwrap().kind(), KeyKind::Rsa);
+    for kept in [2, 4, 6, 8] {
+        assert!(key(&numbers[..kept]).is_err(), "{kept}");
+        let zeros = [numbers[..kept].to_vec(), vec![vec![0]; 9 - kept]].concat();
+        assert!(key(&zeros).is_err(), "{kept}");
+    }
+}
+
+/// The contents of a row of INTEGERs.
+fn integers(mut der: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    while let [2, rest @ ..] = der {
+        let (length, rest) = match rest {
+            [0x82, high, low, rest @ ..] => (u16::from_be_bytes([*high, *low]).into(), rest),
+            [0x81, length, rest @ ..] | [length, rest @ ..] => (usize::from(*length), rest),
+            [] => panic!("an INTEGER without a length"),
+        };
+        found.push(rest[..length].to_vec());
+        der = &rest[length..];
+    }
+    found
+}
+
+fn wrap(tag: u8, content: &[u8]) -> Vec<u8> {
+    let [.., high, low] = content.len().to_be_bytes();
+    let header = match content.len() {
+        0..=0x7f => vec![tag, low],
+        0x80..=0xff => vec![tag, 0x81, low],
+        _ => vec![tag, 0x82, high, low],
+    };
+    [header, content.to_vec()].concat()
+}
+
 #[test]
 fn raw_keys_of_another_form_are_refused() {
     let refuse = |kind, bits: &[u8]| {

@@ -299,6 +299,9 @@ mod tests {
             wrap(0xa0, &wrap(0xa1, &[])),
             wrap(0xa0, &wrap(0xa0, &[])),
             wrap(0x83, &[0, 1]),
+            // Bit strings without a bit, and without the number of unused bits.
+            wrap(0x83, &[0]),
+            wrap(0x83, &[]),
             wrap(0x84, &[0xff]),
             wrap(0x85, &[0xff]),
             [wrap(0x81, &[0xff]), wrap(0x82, &[0xff])].concat(),

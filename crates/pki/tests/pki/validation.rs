@@ -142,6 +142,31 @@ fn permitting(domain: &str) -> Option<NameConstraints> {
     Some(NameConstraints { permitted_subtrees, excluded_subtrees: vec![] })
 }
 
+/// The permitted names of an authority count although the authority above only excludes names.
+/// RFC 5280 6.1.4 (g)
+#[test]
+fn an_authority_permits_below_one_that_excludes() {
+    let pki = Pki::new();
+    let excluded_subtrees = vec![GeneralSubtree::DnsName("other.example".to_owned())];
+    for (permitted, expected) in
+        [("example", Ok(Trust::Anchor)), ("third.example", Err(RefusalReason::NameConstraint))]
+    {
+        let mut params = ca_params("Upper");
+        params.name_constraints = Some(NameConstraints {
+            permitted_subtrees: vec![],
+            excluded_subtrees: excluded_subtrees.clone(),
+        });
+        let upper = Authority::signed_by(params, key(P256), &pki.root).unwrap();
+        let mut params = ca_params("Lower");
+        params.name_constraints = permitting(permitted);
+        let lower = Authority::signed_by(params, key(P256), &upper).unwrap();
+        let leaf = service().signed_by(&key(P256), &lower).unwrap();
+        let chain = [leaf.der().clone(), lower.der().clone(), upper.der().clone()];
+        let verdict = verify(&pki.verifier(), &chain).map_err(|refusal| refusal.reason);
+        assert_eq!(verdict, expected, "{permitted}");
+    }
+}
+
 /// Each authority of a path adds its constraints. RFC 5280 6.1.3 (b), 6.1.4 (g)
 #[test]
 fn constraints_of_all_authorities_apply_to_all_certificates_below_them() {

@@ -152,6 +152,38 @@ fn early_data_is_read_before_the_handshake_is_complete() {
     assert_eq!(second.answered, b"half whole");
 }
 
+/// An attacker on the path appends an end_of_early_data to the record of the ClientHello, so that
+/// the server expects no early data. RFC 9846 5.1
+#[test]
+fn no_message_may_follow_the_hello_that_offers_early_data() {
+    let client = client().early_data(true).build().unwrap();
+    let server = server().early_data(14336, guard()).build().unwrap();
+    for appended in [&[5, 0, 0, 0][..], &[5]] {
+        early_visit(&client, &server, b"early");
+        let name = "server.example".try_into().unwrap();
+        let mut handshake = Handshake::client(Arc::clone(&client), name);
+        let mut hello = Vec::new();
+        handshake.advance(&mut ReceiveBuffer::new(), &mut hello).unwrap();
+        assert!(handshake.early_sender().is_some());
+        let length = u16::from_be_bytes([hello[3], hello[4]]);
+        let end = 5 + usize::from(length);
+        let longer = length + u16::try_from(appended.len()).unwrap();
+        hello[3..5].copy_from_slice(&longer.to_be_bytes());
+        hello.splice(end..end, appended.iter().copied());
+        let mut received = ReceiveBuffer::new();
+        received.extend(&hello);
+        let mut handshake = Handshake::server(Arc::clone(&server));
+        let error = loop {
+            match handshake.advance(&mut received, &mut Vec::new()) {
+                Ok(Next::EarlyData(data)) => assert!(data.is_empty()),
+                Ok(next) => panic!("{next:?}"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, PeerError::ExcessHandshakeData.into());
+    }
+}
+
 #[test]
 fn early_data_without_a_replay_guard_is_skipped() {
     let clock = ManualClock::new();

@@ -43,6 +43,20 @@ fn a_share_out_of_order_is_used() {
     assert_eq!(answer(&server, &groups, &[MLKEM, P256]), Ok((X25519, true)));
 }
 
+/// A retry is requested for a preferred post-quantum group, but not for the better one of two
+/// groups of the same kind. RFC 9846 4.2.1
+#[test]
+fn a_share_does_not_outweigh_a_preferred_post_quantum_group() {
+    for (ours, share, expected) in [
+        ([MLKEM, X25519], X25519, (MLKEM, true)),
+        ([X25519, MLKEM], MLKEM, (X25519, true)),
+        ([P384, X25519], X25519, (X25519, false)),
+    ] {
+        let server = server().groups(&ours).build().unwrap();
+        assert_eq!(answer(&server, &[MLKEM, X25519, P384], &[share]), Ok(expected), "{ours:?}");
+    }
+}
+
 #[test]
 fn a_share_for_an_unlisted_group_is_refused() {
     let server = server().build().unwrap();

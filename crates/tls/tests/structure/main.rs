@@ -4,6 +4,7 @@
 //! ARCHITECTURE.md describes the tables below. The test reads source text, not types, and needs no
 //! tool but `cargo`. Test code (`#[cfg(test)]`) may use any module.
 
+mod advisories;
 mod code;
 mod config_errors;
 mod features;

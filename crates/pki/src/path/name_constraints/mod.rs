@@ -514,6 +514,8 @@ mod tests {
             ("example", "*.a.example", WITHIN),
             // Some names of the wildcard are in the subtree.
             ("b.a.example", "*.a.example", PARTLY),
+            ("B.a.example", "*.A.Example", PARTLY),
+            ("a.Example", "*.A.example", WITHIN),
             (".b.a.example", "*.a.example", OUTSIDE),
             (".a.example", "*.a.example", WITHIN),
             ("c.b.a.example", "*.a.example", OUTSIDE),
@@ -553,6 +555,28 @@ mod tests {
         }
     }
 
+    /// RFC 5280 4.2.1.10
+    #[test]
+    fn each_of_several_bases_counts() {
+        let bases: [(u8, [&[u8]; 2], [&[u8]; 3]); 2] = [
+            (
+                EMAIL,
+                [b"x@a.example", b"x@b.example"],
+                [b"x@a.example", b"x@b.example", b"x@c.example"],
+            ),
+            (DNS, [b"a.example", b"b.example"], [b"a.example", b"b.example", b"c.example"]),
+        ];
+        for (tag, bases, [first, second, other]) in bases {
+            let subtrees = bases.map(|base| wrap(0x30, &wrap(tag, base))).concat();
+            for (list, listed, unlisted) in [(0xa0, Ok(()), OUT), (0xa1, OUT, Ok(()))] {
+                let constraints = wrap(list, &subtrees);
+                let constraints = NameConstraints::read(&constraints).unwrap();
+                let check = |name| constraints.check_name(tag, name, &mut Budget::new());
+                assert_eq!([first, second, other].map(check), [listed, listed, unlisted]);
+            }
+        }
+    }
+
     /// RFC 5280 4.2.1.10, RFC 3986 3.2
     #[test]
     fn uris() {
@@ -569,6 +593,10 @@ mod tests {
             ("a.example", "urn:a.example", UNKNOWN),
             ("a.example", "https://127.0.0.1/", UNKNOWN),
             ("a.example", "https://[::1]/", UNKNOWN),
+            // An address with a zone ends like a name of the domain. RFC 6874 2
+            ("a.example", "https://[fe80::1%25a.example]/", UNKNOWN),
+            (".a.example", "https://[fe80::1%25b.a.example]/", UNKNOWN),
+            (".a.example", "https://[fe80::1%25b.a.example]:443/", UNKNOWN),
             ("a.example", "https:///", UNKNOWN),
             ("a.example", "a.example", UNKNOWN),
             ("a.example", "https://%61.example/", UNKNOWN),

@@ -168,6 +168,13 @@ fn a_delegate_must_be_certified_for_ocsp_by_this_issuer() {
         delegate(issuer, |params| {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::Any];
         }),
+        // Identifiers that are a part of that of OCSP signing, or continue it.
+        delegate(issuer, |params| {
+            let (shorter, longer) =
+                (vec![1, 3, 6, 1, 5, 5, 7, 3], vec![1, 3, 6, 1, 5, 5, 7, 3, 9, 1]);
+            params.extended_key_usages =
+                [shorter, longer].map(ExtendedKeyUsagePurpose::Other).into();
+        }),
         delegate(issuer, |params| params.key_usages = vec![KeyUsagePurpose::KeyAgreement]),
         // A delegate whose certificate has expired.
         delegate(issuer, |params| params.not_after = rcgen::date_time_ymd(2026, 5, 1)),

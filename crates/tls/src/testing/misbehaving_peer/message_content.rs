@@ -61,6 +61,8 @@ fn a_retry_must_request_a_change_and_be_consistent() {
             hello.cipher_suite = CipherSuite::TLS_CHACHA20_POLY1305_SHA256;
         }),
         (2, Alert::ILLEGAL_PARAMETER, |hello| share(hello, NamedGroup::X25519, &[9; 32])),
+        // Without a share there is no secret to derive keys from. RFC 9846 4.3.8
+        (2, Alert::MISSING_EXTENSION, |hello| hello.extensions.key_share = None),
         (2, Alert::ILLEGAL_PARAMETER, |hello| {
             hello.extensions.supported_versions = Some(ProtocolVersion::TLS1_2);
         }),
@@ -122,6 +124,11 @@ fn a_second_client_hello_must_not_change_otherwise() {
         (illegal, |hello| hello.extensions.record_size_limit = Some(4096)),
         (illegal, |hello| hello.extensions.server_name = None),
         (illegal, |hello| hello.extensions.early_data = Some(())),
+        // Another version: the session of a ticket for TLS 1.3 must not be resumed in TLS 1.2.
+        (illegal, |hello| hello.extensions.supported_versions = None),
+        (illegal, |hello| {
+            hello.extensions.supported_versions = Some(List::new(&[ProtocolVersion::TLS1_2]));
+        }),
         (illegal, |hello| {
             let groups = List::new(&[NamedGroup::SECP256R1, NamedGroup::X25519]);
             hello.extensions.supported_groups = Some(groups);

@@ -88,6 +88,40 @@ fn a_binder_of_the_first_hello_is_invalid_in_the_second() {
     assert_eq!(failed.1, Some(PeerError::BadBinder.into()));
 }
 
+/// A client that offers keys again has to offer the selected one. RFC 9846 4.2.2
+#[test]
+fn a_second_hello_without_the_key_of_the_first_is_refused() {
+    let groups = [NamedGroup::X25519, NamedGroup::SECP256R1];
+    let without_keys = || {
+        let mut count = 0;
+        move |sent: &mut Vec<u8>| {
+            let message = hello(sent);
+            count += usize::from(message.first() == Some(&1));
+            if count == 2 && message.first() == Some(&1) {
+                let mut second = ClientHello::parse(&message[4..]).unwrap();
+                assert!(second.extensions.pre_shared_key.take().is_some());
+                let mut message = Vec::new();
+                second.encode(&mut message).unwrap();
+                sent.clear();
+                sent.extend_from_slice(&[22, 3, 3]);
+                Writer::new(sent).opaque16(&message);
+            }
+        }
+    };
+    let client = key_client([plain("a", SHA256)]).groups(&groups).build().unwrap();
+    let server = key_server([plain("a", SHA256)]).groups(&groups[1..]).build().unwrap();
+    let failed = failure(&client, &server, without_keys(), |_| {});
+    assert_eq!(failed.1, Some(PeerError::MissingExtension.into()));
+
+    // With the key of a session, the server makes a full handshake, which the client does not
+    // continue: its second ClientHello was another one.
+    let client = super::client().groups(&groups).build().unwrap();
+    let server = super::server().groups(&groups[1..]).build().unwrap();
+    Pair::new(&client, &server, NAME).connect().unwrap().talk();
+    let failed = failure(&client, &server, without_keys(), |_| {});
+    assert!(failed.0.is_some() && failed.1.is_some(), "{failed:?}");
+}
+
 #[test]
 fn a_server_can_select_only_offered_keys() {
     let choose = |index: u8, server_hash| {
