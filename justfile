@@ -384,18 +384,11 @@ first-handshake:
 stores:
     cargo test -p tercel-pki --test pki a_thousand_stores -- --ignored --nocapture
 
-# Write manual pages, completions and units for packages to `release/package` of the build folder.
-generate:
-    cargo build --release --locked -p tercel-cli
-    tools/generate.sh {{ quote(tercel) }} {{ quote(build / "release/package") }}
-
-# Build the Debian package, with units, manual pages, completions and an example configuration.
-deb:
-    tools/deb.sh {{ quote(build) }}
-
-# Install, start, reload, stop and purge the Debian package in a clean system: see tools/deb-check.sh.
-deb-check: deb
-    tools/deb-check.sh {{ quote(build) }}/debian/*.deb
+# Make the files of a release in DIR, and try them out: static programs, packages, images, the C library, checksums, bills
+# of materials. `just dist DIR --check` builds twice and compares, `--quick` is for x86-64 only, and
+# `--install SUITE` follows the packages in a new system of that release of Debian (root, debootstrap).
+dist DIR *FLAGS="":
+    cargo run --locked -p tercel-dist -- {{ quote(DIR) }} {{ FLAGS }}
 
 # Count allocations per handshake and side, then instructions under callgrind, without hash lanes.
 count:

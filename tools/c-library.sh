@@ -22,7 +22,7 @@ profile=${2:-dev}
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")/$([ "$profile" = dev ] && echo debug || echo "$profile")
 soname=libtercel.so.$(sed -n 's/^version = "\([0-9]*\).*/\1/p' Cargo.toml | head -n 1)
 
-cargo rustc --quiet --profile "$profile" -p tercel-capi "${features[@]}" --lib --crate-type staticlib
+cargo rustc --quiet --locked --profile "$profile" -p tercel-capi "${features[@]}" --lib --crate-type staticlib
 [ -n "${features[*]}" ] || tools/no-jitter.sh "$built/libtercel_capi.a"
 mkdir -p "$folder/lib/pkgconfig" "$folder/include"
 cp "$built/libtercel_capi.a" "$folder/lib/libtercel.a"

@@ -61,6 +61,10 @@ packages=(
     "gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc"
     "libc6-dev-arm64-cross /usr/aarch64-linux-gnu/include/stdlib.h"
     "musl-tools musl-gcc"
+    "musl-dev:arm64 /usr/lib/aarch64-linux-musl/musl-gcc.specs"
+    "qemu-user-static qemu-aarch64-static"
+    "rpm rpmbuild"
+    "umoci umoci"
     "gcc-mingw-w64-x86-64 x86_64-w64-mingw32-gcc"
 )
 
@@ -92,8 +96,20 @@ if [ "${#missing[@]}" -gt 0 ]; then
         echo "absent: ${missing[*]} (as root: apt-get install ${missing[*]})"
     else
         export DEBIAN_FRONTEND=noninteractive
-        apt-get update
-        apt-get install --yes --no-install-recommends "${missing[@]}"
+        if [[ "${missing[*]} " == *:arm64\ * ]]; then
+            # Ubuntu has packages of arm64 on other servers, which apt-get would not find.
+            if [ "$(. /etc/os-release && echo "$ID")" = debian ]; then
+                dpkg --add-architecture arm64
+            else
+                mapfile -t foreign < <(printf '%s\n' "${missing[@]}" | grep ':arm64$')
+                mapfile -t missing < <(printf '%s\n' "${missing[@]}" | grep -v ':arm64$')
+                echo "absent: ${foreign[*]} (add the package server of arm64, and install them by hand)"
+            fi
+        fi
+        if [ "${#missing[@]}" -gt 0 ]; then
+            apt-get update
+            apt-get install --yes --no-install-recommends "${missing[@]}"
+        fi
     fi
 fi
 

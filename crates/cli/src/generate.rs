@@ -1,6 +1,6 @@
 //! Files that packages contain: completions for shells, and manual pages.
 //!
-//! They are made by the program itself, so they always have its own options. `just generate` writes
+//! They are made by the program itself, so they always have its own options. `just dist` writes
 //! them for packages.
 
 use std::fs;

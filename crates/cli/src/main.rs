@@ -68,6 +68,11 @@ use std::sync::LazyLock;
 use clap::{CommandFactory, Parser, Subcommand};
 use tercel::fips::{FipsModule, fips_module};
 
+/// The allocator of static programs: that of musl has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// TLS 1.3 and 1.2 from the command line
 #[derive(Parser)]
 #[command(name = "tercel", version, long_version = long_version(), max_term_width = 100, styles = explain::HELP)]

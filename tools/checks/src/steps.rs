@@ -118,6 +118,22 @@ pub(crate) const STEPS: &[Step] = &[
         .after(&["test"])
         .needs(&["golang", "cmake"])
         .long("just test-fips-all"),
+    // The profile is that of a release in both forms, because the step removes the variables of
+    // quick builds. With --check, everything is compiled twice, and for aarch64, too.
+    Step::rotating(4, "dist", "just dist \"${CARGO_TARGET_DIR:-target}/dist/files\" --quick", 8)
+        .builds_in("dist")
+        .after(&["test"])
+        .with_sockets()
+        .needs(&[
+            "musl-tools",
+            "musl-dev:arm64",
+            "gcc-aarch64-linux-gnu",
+            "qemu-user-static",
+            "rpm",
+            "umoci",
+            "faketime",
+        ])
+        .long("just dist \"${CARGO_TARGET_DIR:-target}/dist/files\" --check"),
     Step::rotating(2, "package", "just package", 2).builds_in("debug").after(&["test"]),
     Step::rotating(0, "kernels", "just kernel-code kernels-long", 3)
         .builds_in("release")
