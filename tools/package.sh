@@ -4,6 +4,8 @@
 #        tools/package.sh --lists      the same, without building from the archives
 #        tools/package.sh --renew      writes tools/package.txt, after an intended change
 #
+# Without a flag, a dry run of publishing follows.
+#
 # Every crate in crates/ is published; all other packages state `publish = false`. An archive
 # - has the files that tools/package.txt lists, and Rust files in src and examples;
 # - has a README that links to the repository, and both licences, equal to those of the repository;
@@ -142,7 +144,18 @@ fi
 for crate in "${crates[@]}"; do
     inspect "$crate" "${folders[$crate]}"
 done
-[ "$faults" -gt 0 ] || [ "${1:-}" = --lists ] || compile "${crates[@]}"
+if [ "$faults" -eq 0 ] && [ "${1:-}" != --lists ]; then
+    compile "${crates[@]}"
+    # What cargo checks before an upload, in the order of the dependencies. It reads the registry's index.
+    publish=(cargo publish --quiet --dry-run --locked --allow-dirty --no-verify "${flags[@]}")
+    if said=$("${publish[@]}" 2>&1); then
+        echo "a dry run of publishing found no faults"
+    elif [[ $said == *"failed to download from"* || $said == *"--offline was specified"* ]]; then
+        echo "absent: the registry, without which there is no dry run of publishing"
+    else
+        fault "the crates could not be published: $said"
+    fi
+fi
 
 [ "$faults" -eq 0 ] || { echo "$faults faults" >&2; exit 1; }
 echo "${#crates[@]} archives are as expected"
