@@ -47,7 +47,7 @@ fn faults(cell: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
             _ => return Some(format!("not a file and a test: {item}")),
         };
         let Some(text) = read(file) else { return Some(format!("no file {file}")) };
-        let Some(name) = name else { return None };
+        let name = name?;
         (!is_test(&text, name)).then(|| format!("no test {name} in {file}"))
     };
     cell.split(", ").filter_map(check).collect()
