@@ -13,6 +13,7 @@ pub(crate) const WARNING: u8 = 1;
 pub(crate) const FATAL: u8 = 2;
 pub(crate) const CLOSE_NOTIFY: u8 = 0;
 pub(crate) const ILLEGAL_PARAMETER: u8 = 47;
+pub(crate) const DECODE_ERROR: u8 = 50;
 pub(crate) const INTERNAL_ERROR: u8 = 80;
 pub(crate) const NO_APPLICATION_PROTOCOL: u8 = 120;
 

@@ -73,7 +73,9 @@ impl Ssl {
         let resumes = is_server && info.resumed;
         // A server's session may have data of the program, which was set in a callback.
         let begun = self.session.borrow().clone();
-        let begun = begun.filter(|_| is_server && !resumes && self.received_session.get());
+        let is_begun = |begun: &Arc<Session>| is_server || !begun.fields().is_resumable();
+        let begun = begun.filter(|_| !info.resumed && self.received_session.get());
+        let begun = begun.filter(is_begun);
         if let Some(begun) = &begun {
             fields.keep_added(&begun.fields());
         }
@@ -157,13 +159,19 @@ impl Ssl {
         drop(old);
     }
 
-    /// The session of the connection, or the one that a client offers. On a server it exists from
-    /// the ClientHello on, and is complete after the handshake.
+    /// The session of the connection, or the one that a client offers. It exists from the
+    /// ClientHello on, and is complete after the handshake.
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
-        let begins = self.side.get() == Some(Side::Server)
-            && self.is_in_handshake()
-            && self.hello.borrow().is_some();
-        if begins {
+        let has_begun = !matches!(*self.stage.borrow(), Stage::New | Stage::Connected(_));
+        let begins = match self.side.get() {
+            Some(Side::Server) => has_begun && self.hello.borrow().is_some(),
+            Some(Side::Client) => {
+                let offered = self.session.borrow().clone();
+                has_begun && !offered.is_some_and(|offered| offered.fields().is_resumable())
+            }
+            None => false,
+        };
+        if begins && self.side.get() == Some(Side::Server) {
             if let Some(found) = self.session_found() {
                 return Some(found);
             }
@@ -174,6 +182,7 @@ impl Ssl {
                 time: now(),
                 timeout: settings.session_timeout,
                 context: settings.session_context.clone(),
+                version: u16::try_from(self.version_of_messages(&settings)).unwrap_or_default(),
                 ..Fields::default()
             };
             let old = self.session.replace(Some(Session::new(fields)));

@@ -94,10 +94,6 @@ macro_rules! common_options {
 }
 
 impl Ssl {
-    pub(crate) fn highest_version(&self) -> Option<c_int> {
-        self.settings().highest_version()
-    }
-
     /// What this side may use, with at least one version. `None`: an error is in the queue.
     fn enabled(&self, settings: &Settings, side: Side) -> Option<Permitted> {
         if settings.pads_by_callback {

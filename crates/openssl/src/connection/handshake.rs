@@ -7,7 +7,7 @@ use tercel::wire::AlertDescription;
 use tercel::{Connection, Handshake, Next, ServerName};
 
 use super::Ssl;
-use super::alerts::{FATAL, INTERNAL_ERROR};
+use super::alerts::{DECODE_ERROR, FATAL, INTERNAL_ERROR};
 use super::early_data::{self, Call};
 use super::pump::Moved;
 use super::state::{Side, Stage, Want};
@@ -48,6 +48,7 @@ impl Ssl {
         if self.is_new() {
             // The callback is called before anything has begun, as with OpenSSL.
             self.report_start();
+            self.shutdown.set(0);
             if self.begin(side).is_none() {
                 // A program finds out in this way whether a version is enabled.
                 self.report_exit(-1);
@@ -125,6 +126,9 @@ impl Ssl {
     }
 
     fn advance(&self) -> c_int {
+        if matches!(*self.stage.borrow(), Stage::Failed) {
+            return -1;
+        }
         // Data that may be a replay is not mixed with other data.
         if self.early.unread.borrow().len() > 0 {
             errors::push_not_now("early data was not read");
@@ -152,13 +156,7 @@ impl Ssl {
                     Moved::Done => {}
                     Moved::Blocked => return -1,
                     Moved::End => {
-                        self.stage.replace(Stage::Failed);
-                        if self.settings().has(crate::settings::options::IGNORE_UNEXPECTED_EOF) {
-                            self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
-                        } else {
-                            self.remove_session();
-                            errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
-                        }
+                        self.input_ended();
                         return -1;
                     }
                     Moved::Failed(_) => return -1,
@@ -207,6 +205,21 @@ impl Ssl {
     fn receive_message(&self) -> Moved {
         self.report_waiting();
         self.receive()
+    }
+
+    /// The transport ended in the handshake. As with OpenSSL, the peer may learn it by an alert.
+    fn input_ended(&self) {
+        if self.settings().has(crate::settings::options::IGNORE_UNEXPECTED_EOF) {
+            self.shutdown.set(self.shutdown.get() | RECEIVED_SHUTDOWN);
+            self.stage.replace(Stage::Failed);
+            return;
+        }
+        errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
+        // A handshake that has not begun sends no alert of its own.
+        if self.side.get() == Some(Side::Server) && !self.has_received_hello() {
+            return self.abort_unsent(DECODE_ERROR);
+        }
+        self.abort(DECODE_ERROR);
     }
 
     /// Ends a connection that the application refused: with its last flight, if that is not sent
@@ -334,8 +347,7 @@ impl Ssl {
             errors::push(reasons::UNINITIALIZED);
             return -1;
         }
-        let is_busy = self.is_answering() || self.receives_answer();
-        if !self.is_connected() || self.failed.get() || is_busy {
+        if !self.is_init_finished() {
             errors::push(reasons::SHUTDOWN_WHILE_IN_INIT);
             return -1;
         }

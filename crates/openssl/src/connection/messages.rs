@@ -113,7 +113,7 @@ impl Ssl {
     /// Sees a message inside of a step.
     fn see(&self, direction: Direction, content_type: ContentType, content: &[u8]) {
         if direction == Direction::Received {
-            self.take_notice(content_type, content.first().map(|kind| T(*kind)));
+            self.take_notice(content_type, content);
         }
         if content_type == ContentType::HANDSHAKE {
             if let Some(values) = &mut *self.values.borrow_mut() {
@@ -139,8 +139,14 @@ impl Ssl {
     }
 
     /// Remembers what a read has received besides data.
-    fn take_notice(&self, content_type: ContentType, kind: Option<T>) {
+    fn take_notice(&self, content_type: ContentType, content: &[u8]) {
         let is_server = self.side.get() == Some(Side::Server);
+        let kind = content.first().map(|kind| T(*kind));
+        // The request follows the header of the message. RFC 9846 4.7.3
+        if content_type == ContentType::HANDSHAKE && kind == Some(T::KEY_UPDATE) {
+            let is_requested = content.get(4) == Some(&UPDATE_REQUESTED);
+            self.owes_update.set(self.owes_update.get() || is_requested);
+        }
         match (content_type, kind) {
             (ContentType::ALERT, _) => self.seen.set(Seen::Alert),
             (ContentType::HANDSHAKE, Some(T::NEW_SESSION_TICKET | T::KEY_UPDATE)) => {
@@ -187,11 +193,11 @@ impl Ssl {
         })
     }
 
-    /// The negotiated version, or before that the highest that is enabled.
-    fn version_of_messages(&self, settings: &Settings) -> c_int {
+    /// The negotiated version, or before that the one of [`Self::first_version`].
+    pub(super) fn version_of_messages(&self, settings: &Settings) -> c_int {
         let negotiated = self.values.borrow().as_ref().and_then(|values| values.version());
-        let highest = || settings.highest_version().unwrap_or(crate::method::TLS1_2);
-        negotiated.map_or_else(highest, |ProtocolVersion(number)| number.into())
+        let first = || self.first_version_in(true, settings);
+        negotiated.map_or_else(first, |ProtocolVersion(number)| number.into())
     }
 
     /// Passes messages to the program, and reports the changes of the state.
@@ -307,6 +313,9 @@ fn after(side: Side, direction: Direction, kind: T) -> Option<MessageState> {
     let fits = |state: &&State| (state.0, state.1, state.2) == (side, direction, kind);
     STATES.iter().find(fits).map(|state| (state.3, state.4))
 }
+
+/// The value of `request_update` that requests an update. RFC 9846 4.7.3
+const UPDATE_REQUESTED: u8 = 1;
 
 /// The number and the text of a state.
 pub(crate) type MessageState = (c_int, &'static CStr);

@@ -91,6 +91,8 @@ pub(crate) struct Ssl {
     pub(crate) answers: Cell<u32>,
     /// The last message of an answer that a server is receiving, before the Finished.
     pub(crate) answer: Cell<Option<HandshakeType>>,
+    /// Whether the peer has requested a key update of this side, which precedes the next data.
+    pub(crate) owes_update: Cell<bool>,
     /// The kind of messages that were received besides data.
     pub(crate) seen: Cell<messages::Seen>,
     /// Whether a server has requested the client's certificate.
@@ -132,6 +134,9 @@ pub(crate) struct Ssl {
     pub(crate) dane: dane::Dane,
     pub(crate) verified_chain: RefCell<Vec<Certificate>>,
     pub(crate) peer_chain: RefCell<Vec<Certificate>>,
+    /// Whether the peer's chain is not verified yet, or was refused: as with OpenSSL, its leaf is
+    /// not the peer's certificate then.
+    pub(crate) is_refused: Cell<bool>,
     /// Lists and texts that the program received without a reference.
     pub(crate) lent: state::Lent,
     pub(crate) hello: RefCell<Option<hello::Hello>>,
@@ -195,6 +200,7 @@ impl Ssl {
             requests: RefCell::default(),
             answers: Cell::default(),
             answer: Cell::default(),
+            owes_update: Cell::default(),
             seen: Cell::default(),
             has_requested: Cell::default(),
             configured: Cell::default(),
@@ -218,6 +224,7 @@ impl Ssl {
             dane: dane::Dane::default(),
             verified_chain: RefCell::default(),
             peer_chain: RefCell::default(),
+            is_refused: Cell::default(),
             lent: state::Lent::default(),
             hello: RefCell::default(),
             early: early_data::Early::default(),
@@ -368,6 +375,7 @@ impl Ssl {
         self.requests.take();
         self.answers.take();
         self.answer.take();
+        self.owes_update.take();
         self.seen.take();
         self.has_requested.take();
         self.configured.take();

@@ -34,6 +34,8 @@ impl Ssl {
             Some(reasons::INVALID_KEY_UPDATE_TYPE)
         } else if !self.is_init_finished() {
             Some(reasons::STILL_IN_INIT)
+        } else if !self.unsent.borrow().is_empty() {
+            Some(reasons::BAD_WRITE_RETRY)
         } else {
             None
         };
@@ -41,6 +43,7 @@ impl Ssl {
             errors::push(reason);
             return None;
         }
+        self.owes_update.set(false);
         let request = kind == UPDATE_REQUESTED;
         let updated =
             self.sealing(|connection, unsent| connection.sender.update_key(request, unsent));
@@ -97,7 +100,7 @@ impl Ssl {
                 self.has_requested.set(true);
                 self.message_waits(WaitingMessage::Authentication);
                 // What the transport does not accept now is written by the next operation.
-                let _: Moved = self.send_message();
+                errors::without_errors(|| self.send_message());
                 self.want.set(Want::Nothing);
                 Some(())
             }
@@ -147,6 +150,8 @@ impl Ssl {
             let Some(request) = next else { return true };
             // Callbacks see a connection that is in a handshake.
             self.answers.set(self.answers.get().saturating_add(1));
+            // The answer to a key update precedes this one.
+            self.owes_update.set(false);
             let can_go_on = self.answer_request(request);
             // `SSL_clear` in a callback sets it to 0.
             self.answers.set(self.answers.get().saturating_sub(1));
@@ -172,8 +177,7 @@ impl Ssl {
         match self.send_answer(request, chosen) {
             Ok(()) => {
                 self.message_waits(WaitingMessage::Authentication);
-                self.send_control();
-                true
+                self.send_message() == Moved::Done
             }
             Err(error) if is_closed(error) => true,
             Err(error) => {
@@ -246,11 +250,14 @@ impl Ssl {
         self.failed.set(true);
         let Some(alert) = alert else { return };
         self.remove_session();
-        // The connection ends anyway.
-        let _ = self.sealing(|connection, unsent| connection.sender.abort(alert, unsent));
-        self.send(true);
         // After close_notify, no alert is sent.
         if self.shutdown.get() & SENT_SHUTDOWN == 0 {
+            // As with OpenSSL, no alert follows the record of a blocked write.
+            if self.unsent.borrow().is_empty() {
+                // The connection ends anyway.
+                let _ = self.sealing(|connection, unsent| connection.sender.abort(alert, unsent));
+                self.send(true);
+            }
             self.report_alert(false, FATAL, alert.0);
         }
         self.want.set(Want::Nothing);

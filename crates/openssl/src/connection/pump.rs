@@ -4,6 +4,7 @@ use tercel::ReceiveBuffer;
 
 use super::Ssl;
 use super::state::Want;
+use super::writing::{NO_UPDATE, WaitingMessage};
 use crate::errors::{self, reasons};
 use crate::lock::current_thread;
 use crate::objects::bio::{Bio, Transferred};
@@ -79,6 +80,9 @@ impl Ssl {
             return Moved::Failed(false);
         };
         self.sending.set(current_thread());
+        if let Some(WaitingMessage::KeyUpdate(_)) = self.waiting.get() {
+            self.waiting.set(Some(WaitingMessage::KeyUpdate(NO_UPDATE)));
+        }
         // A thread that waits is woken also if the operation panics.
         struct Sent<'a>(&'a Ssl);
         impl Drop for Sent<'_> {

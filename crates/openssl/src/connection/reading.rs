@@ -5,6 +5,7 @@ use core::mem;
 use tercel::client::CertificateRequested;
 use tercel::error::Error;
 use tercel::server::ClientCertificate;
+use tercel::wire::AlertDescription;
 use tercel::{Filled, Opened};
 
 use super::Ssl;
@@ -15,7 +16,7 @@ use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::settings::options::{
     CLEANSE_PLAINTEXT, IGNORE_UNEXPECTED_EOF, MODE_AUTO_RETRY, MODE_RELEASE_BUFFERS,
-    RECEIVED_SHUTDOWN,
+    RECEIVED_SHUTDOWN, SENT_SHUTDOWN,
 };
 
 /// Decrypted data of one record that no read has taken.
@@ -93,6 +94,11 @@ impl Ssl {
         if self.failed.get() || !self.answer_requests() {
             return Transfer::Stopped;
         }
+        // As with OpenSSL, a message of the application precedes what is read. Another thread that
+        // writes sends it itself.
+        if self.sending.get() == 0 && self.send_message() != Moved::Done {
+            return Transfer::Stopped;
+        }
         // A read that begins within a client's answer does not end after it, as with OpenSSL.
         let mut continues = self.receives_answer();
         loop {
@@ -105,7 +111,12 @@ impl Ssl {
                 self.release_unneeded();
                 return Transfer::Bytes(count);
             }
-            match self.open(out, peek) {
+            let owes_update = self.owes_update.take();
+            let next = self.open(out, peek);
+            if owes_update && !self.update_before(&next) {
+                return Transfer::Stopped;
+            }
+            match next {
                 // An empty record is enough for a read without room.
                 Next::Data(0) if out.is_empty() && self.plaintext.borrow().len() == 0 => {
                     return Transfer::End;
@@ -148,6 +159,16 @@ impl Ssl {
                 },
             }
         }
+    }
+
+    /// As with OpenSSL, the answer to a key update precedes a further message. Returns whether the
+    /// read continues.
+    fn update_before(&self, next: &Next) -> bool {
+        if matches!(next, Next::Message | Next::Answered(_)) {
+            return self.send_update();
+        }
+        self.owes_update.set(true);
+        true
     }
 
     /// The result of a read that ended: within a client's answer, as with OpenSSL, that of a
@@ -199,8 +220,16 @@ impl Ssl {
         self.deliver(tapped);
         let sessions = self.with_connection(|connection| connection.receiver.take_new_sessions());
         self.receive_sessions(sessions.unwrap_or_default(), false);
-        // The alert of an error is sent when the connection has failed.
-        if !matches!(next, Some(Next::Failed(_))) {
+        // The alert of an error is sent when the connection has failed. As with OpenSSL, the answer
+        // to a key update precedes the next data of this side. RFC 9846 4.7.3
+        let is_silent = match next {
+            Some(Next::Failed(_)) => true,
+            Some(Next::Closed) => {
+                self.settings().quiet_shutdown || self.shutdown.get() & SENT_SHUTDOWN != 0
+            }
+            _ => self.is_tls13(),
+        };
+        if !is_silent {
             self.send_control();
         }
         match next.unwrap_or(Next::Closed) {
@@ -242,6 +271,7 @@ impl Ssl {
             self.alert_received(error, alert);
             return ended;
         }
+        self.received.take();
         self.fail(error);
         self.abort_connection(error.alert());
         Transfer::Stopped
@@ -267,21 +297,18 @@ impl Ssl {
         }
         let _ = self.with_connection(|connection| connection.receiver.end_of_input());
         errors::push(reasons::UNEXPECTED_EOF_WHILE_READING);
-        self.failed.set(true);
-        self.remove_session();
+        self.abort_connection(Some(AlertDescription::DECODE_ERROR));
         ended
     }
 
-    /// Reads until the peer's close_notify, for `SSL_shutdown`. Data of the peer is an error.
+    /// Reads until the peer's close_notify, for `SSL_shutdown`. As with OpenSSL, data of the peer
+    /// fails the connection.
     pub(crate) fn read_close(&self) -> Transfer {
-        self.want.set(Want::Nothing);
-        if self.plaintext.borrow().len() > 0 {
-            errors::push(reasons::APPLICATION_DATA_AFTER_CLOSE_NOTIFY);
-            return Transfer::Stopped;
-        }
         match self.read(&mut [0], true) {
             Transfer::Bytes(_) => {
                 errors::push(reasons::APPLICATION_DATA_AFTER_CLOSE_NOTIFY);
+                self.plaintext.take();
+                self.abort_connection(None);
                 Transfer::Stopped
             }
             other => other,

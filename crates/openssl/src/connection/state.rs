@@ -10,6 +10,7 @@ use super::Ssl;
 use crate::ciphers::suite::{self, Cipher};
 use crate::objects::cipher_list::LentCiphers;
 use crate::objects::list::{Certificates, LentCertificates, LentNames};
+use crate::settings::Settings;
 use crate::settings::options::SENT_SHUTDOWN;
 
 /// The side that a connection takes.
@@ -101,11 +102,30 @@ impl Ssl {
         self.with_info(|info| suite::find(info.cipher_suite)).flatten()
     }
 
-    /// The version: the negotiated one, or before that the highest that is enabled.
+    /// The version: the negotiated one, or before that the one of [`Self::first_version`].
     pub(crate) fn version(&self) -> c_int {
         let negotiated = self.with_info(|info| info.version.0);
-        negotiated
-            .map_or_else(|| self.highest_version().unwrap_or(crate::method::TLS1_2), c_int::from)
+        negotiated.map_or_else(|| self.first_version(), c_int::from)
+    }
+
+    /// The version that is shown before one is negotiated: the highest that is enabled. As with
+    /// OpenSSL, before a ClientHello is made or received it is the highest that the method has.
+    pub(super) fn first_version(&self) -> c_int {
+        let has_begun = !self.is_new();
+        self.first_version_in(has_begun, &self.settings())
+    }
+
+    /// As [`Self::first_version`], also inside of a step. `has_begun`: the handshake.
+    pub(super) fn first_version_in(&self, has_begun: bool, settings: &Settings) -> c_int {
+        let has_hello = match self.side.get() {
+            Some(Side::Client) => has_begun,
+            Some(Side::Server) => self.hello.borrow().is_some(),
+            None => false,
+        };
+        if !has_hello && settings.method.version == 0 {
+            return crate::method::TLS1_3;
+        }
+        settings.highest_version().unwrap_or(crate::method::TLS1_2)
     }
 
     /// A text that describes the state of the handshake.

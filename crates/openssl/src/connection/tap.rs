@@ -225,7 +225,7 @@ impl Ssl {
     pub(super) fn offer_received(&self, resumed: bool) {
         let is_new = self.side.get() == Some(Side::Client) && self.received_session.get();
         let received = self.session.borrow().clone().filter(|_| is_new && !resumed);
-        if let Some(session) = received {
+        if let Some(session) = received.filter(|session| session.fields().is_resumable()) {
             self.offer_new_session(session);
         }
     }

@@ -69,10 +69,16 @@ impl Ssl {
         Ok(question.answer(checked))
     }
 
+    /// The peer's certificate, which was not refused.
+    pub(crate) fn peer_certificate(&self) -> Option<Certificate> {
+        self.peer_chain.borrow().first().filter(|_| !self.is_refused.get()).cloned()
+    }
+
     /// Forgets the peer's chain and the one that was verified.
     pub(super) fn forget_chains(&self) {
         let lent = [&self.lent.peer_chain, &self.lent.verified_chain].map(RefCell::take);
         let chains = [&self.peer_chain, &self.verified_chain].map(RefCell::take);
+        self.is_refused.set(false);
         // Freeing a certificate can call a function of the application.
         drop((lent, chains));
     }
@@ -118,6 +124,7 @@ impl Ssl {
             return Err(Box::new(refuse(super::alerts::ILLEGAL_PARAMETER)));
         }
         self.peer_chain.replace(chain.clone());
+        self.is_refused.set(!identity.resumed);
         self.lent.peer_chain.replace(None);
         self.lent.verified_chain.replace(None);
         self.want.set(Want::Nothing);
@@ -138,6 +145,7 @@ impl Ssl {
         if self.wants_retry() {
             return Ok(());
         }
+        self.is_refused.set(false);
         self.check_status().map_err(|alert| Box::new(refuse(alert)))
     }
 

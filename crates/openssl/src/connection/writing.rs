@@ -4,12 +4,12 @@ use core::cell::Cell;
 use core::ffi::c_int;
 use core::mem;
 
-use tercel::error::Error;
+use tercel::error::{Error, InternalError};
 use tercel::{Connection, Sender};
 
 use super::Ssl;
 use super::pump::Moved;
-use super::state::Want;
+use super::state::{Stage, Want};
 use crate::errors::{self, reasons};
 use crate::settings::options::{
     MODE_ACCEPT_MOVING_WRITE_BUFFER, MODE_ENABLE_PARTIAL_WRITE, SENT_SHUTDOWN,
@@ -37,11 +37,22 @@ pub(crate) struct Write {
     sealed: usize,
 }
 
+impl Write {
+    /// Whether it has more data than these.
+    fn is_longer_than(self, data: &[u8]) -> bool {
+        data.len() < self.written.saturating_add(self.sealed)
+    }
+}
+
+/// The type of no key update (`SSL_KEY_UPDATE_NONE`).
+pub(crate) const NO_UPDATE: c_int = -1;
+
 /// A message of the program that is sealed and not written. As with OpenSSL, `SSL_do_handshake`
 /// sends it, and the connection is in a handshake until then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitingMessage {
-    /// A key update of this type.
+    /// A key update of this type, or [`NO_UPDATE`] when its bytes were passed to the BIO, which did
+    /// not accept them.
     KeyUpdate(c_int),
     /// A request for a certificate, or the answer.
     Authentication,
@@ -170,10 +181,33 @@ impl Ssl {
         if !self.is_connected() && self.as_reader(|| self.do_handshake()) != Some(1) {
             return Transfer::Stopped;
         }
-        if self.failed.get() || !self.answer_requests() || !self.finish_answer_as_writer() {
+        if self.failed.get() {
+            // As with OpenSSL, the reason is reported again.
+            if self.interrupted.get().is_some_and(|write| write.is_longer_than(data)) {
+                errors::push(reasons::BAD_LENGTH);
+            }
+            return Transfer::Stopped;
+        }
+        if !self.answer_requests() || !self.finish_answer_as_writer() {
+            return Transfer::Stopped;
+        }
+        let sends_update = self.unsent.borrow().is_empty() && self.owes_update.take();
+        if sends_update && !self.send_update() || self.send_message() != Moved::Done {
             return Transfer::Stopped;
         }
         self.write_by(data, |data| self.seal(data))
+    }
+
+    /// Sends the key update that the peer has requested. As with OpenSSL, data of an interrupted
+    /// write precedes it. Returns whether the BIO accepted it.
+    pub(super) fn send_update(&self) -> bool {
+        if !self.unsent.borrow().is_empty() {
+            return true;
+        }
+        // An error of the sender is that of the next data, too.
+        let _ = self.sealing(|connection, unsent| connection.sender.control(unsent));
+        self.message_waits(WaitingMessage::KeyUpdate(NO_UPDATE));
+        self.send_message() == Moved::Done
     }
 
     /// Sends data that `seal` encrypts.
@@ -181,6 +215,8 @@ impl Ssl {
         let settings = self.settings();
         let may_be_partial = settings.mode & MODE_ENABLE_PARTIAL_WRITE != 0;
         let Ok(mut write) = self.continued(data, settings.mode) else { return Transfer::Stopped };
+        // As with OpenSSL, a write that is repeated continues after the interrupted record.
+        let mut has_sealed = false;
         loop {
             self.await_sender();
             if self.send(false) != Moved::Done {
@@ -191,13 +227,16 @@ impl Ssl {
             }
             write.written = write.written.saturating_add(write.sealed);
             write.sealed = 0;
-            if write.written == data.len() || (may_be_partial && write.written > 0) {
+            if write.written == data.len() || (may_be_partial && has_sealed) {
                 return Transfer::Bytes(write.written);
             }
             let rest = data.get(write.written..).unwrap_or_default();
             let piece = rest.get(..PIECE).unwrap_or(rest);
             match seal(piece) {
-                Some(()) => write.sealed = piece.len(),
+                Some(()) => {
+                    write.sealed = piece.len();
+                    has_sealed = true;
+                }
                 None => return Transfer::Stopped,
             }
         }
@@ -210,12 +249,19 @@ impl Ssl {
         let new = Write { address, written: 0, sealed: 0 };
         let Some(interrupted) = self.interrupted.take() else { return Ok(new) };
         let moved = interrupted.address != address && mode & MODE_ACCEPT_MOVING_WRITE_BUFFER == 0;
-        let is_short = data.len() < interrupted.written.saturating_add(interrupted.sealed);
-        if moved || is_short {
+        if interrupted.is_longer_than(data) {
+            self.interrupted.set(Some(interrupted));
+            errors::push(reasons::BAD_LENGTH);
+            self.abort_connection(None);
+            if !self.is_connected() {
+                self.stage.replace(Stage::Failed);
+            }
+            return Err(());
+        }
+        if moved {
             // The write remains, so that the program can still repeat it.
             self.interrupted.set(Some(interrupted));
-            let reason = if is_short { reasons::BAD_LENGTH } else { reasons::BAD_WRITE_RETRY };
-            errors::push(reason);
+            errors::push(reasons::BAD_WRITE_RETRY);
             return Err(());
         }
         Ok(Write { address, ..interrupted })
@@ -232,6 +278,11 @@ impl Ssl {
         });
         match sealed {
             Some(Ok(())) => Some(()),
+            // The peer's data can still be read.
+            Some(Err(error)) if error == Error::Internal(InternalError::Closed) => {
+                errors::push_error(error, None);
+                None
+            }
             Some(Err(error)) => {
                 self.fail(error);
                 None
@@ -268,10 +319,12 @@ impl Ssl {
     /// Appends messages that the receiving side asks for, such as an answer to a key update or an
     /// alert, and writes what the BIO accepts. The rest is written before the next data.
     pub(crate) fn send_control(&self) {
+        let waiting = self.unsent.borrow().bytes().len();
         // An error of the sender is reported by the next write.
         let _ = self.sealing(|connection, unsent| connection.sender.control(unsent));
         let want = self.want.get();
-        if !self.unsent.borrow().is_empty() {
+        // As with OpenSSL, what waits already is written by the functions that write.
+        if self.unsent.borrow().bytes().len() > waiting {
             // A peer that receives nothing any more may have sent data. The next write fails.
             errors::without_errors(|| self.send(true));
         }

@@ -5,7 +5,7 @@ use core::ffi::{c_int, c_uchar, c_void};
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
 use crate::connection::state::{Side, Want};
-use crate::connection::writing::{Transfer, WaitingMessage};
+use crate::connection::writing::{NO_UPDATE, Transfer, WaitingMessage};
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::settings::options::RECEIVED_SHUTDOWN;
@@ -117,7 +117,9 @@ functions! {
     fn SSL_get_key_update_type(ssl: &Ssl;) -> c_int = -1 => {
         match ssl.waiting.get() {
             Some(WaitingMessage::KeyUpdate(kind)) => kind,
-            _ => -1,
+            // The answer to the peer, without a request.
+            _ if ssl.owes_update.get() => 0,
+            _ => NO_UPDATE,
         }
     }
     fn SSL_renegotiate(ssl: &Ssl;) -> c_int = FAIL => {

@@ -7,22 +7,22 @@ use super::FAIL;
 use crate::connection::Ssl;
 use crate::connection::state::Side;
 use crate::entry::functions;
-use crate::objects::certificate::Certificate;
 use crate::objects::list::Certificates;
 use crate::sys::stack::Stack;
 use crate::sys::x509::X509;
 
 functions! {
     fn SSL_get1_peer_certificate(ssl: &Ssl;) -> *mut X509 = ptr::null_mut() => {
-        ssl.peer_chain.borrow().first().map_or(ptr::null_mut(), Certificate::to_raw)
+        ssl.peer_certificate().map_or(ptr::null_mut(), |leaf| leaf.to_raw())
     }
     fn SSL_get0_peer_certificate(ssl: &Ssl;) -> *mut X509 = ptr::null_mut() => {
-        ssl.peer_chain.borrow().first().map_or(ptr::null_mut(), Certificate::as_ptr)
+        ssl.peer_certificate().map_or(ptr::null_mut(), |leaf| leaf.as_ptr())
     }
     /// With the leaf on a client, without it on a server.
     fn SSL_get_peer_cert_chain(ssl: &Ssl;) -> *mut Stack = ptr::null_mut() => {
         let chain = ssl.peer_chain.borrow();
-        if chain.is_empty() {
+        let is_hidden = ssl.is_server() && ssl.is_refused.get();
+        if chain.is_empty() || is_hidden {
             return ptr::null_mut();
         }
         let skipped = usize::from(ssl.side.get() == Some(Side::Server));

@@ -273,8 +273,7 @@ static void interrupted_write(enum interruption interruption, int accepts) {
         /* Only the same write continues it. */
         CHECK(SSL_write_early_data(pair.client, early + 1, EARLY_LENGTH - 1, &count) == 0);
         CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_WRITE_RETRY);
-        CHECK(SSL_write_early_data(pair.client, early, 10, &count) == 0);
-        CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_LENGTH && ERR_get_error() == 0);
+        CHECK(ERR_get_error() == 0);
         CHECK(SSL_write_early_data(pair.client, early, EARLY_LENGTH, &count) == 1 && count == EARLY_LENGTH);
     }
     for (int turns = 0; handshake != 1 && turns < 10; turns++) {
@@ -328,6 +327,22 @@ static void interrupted_answer(enum interruption interruption) {
         done += length;
     CHECK(done == EARLY_LENGTH && memcmp(arrived, early, done) == 0);
     CHECK(ERR_peek_error() == 0);
+    free_pair(&pair);
+}
+
+/* A shorter write than the interrupted one fails the connection. */
+static void shortened_write(void) {
+    struct limit client_limit, server_limit;
+    struct pair pair = early_pair(&client_limit, &server_limit);
+    size_t count;
+    CHECK(SSL_write_early_data(pair.client, early, 0, &count) == 1);
+    client_limit.room = 100;
+    CHECK(SSL_write_early_data(pair.client, early, EARLY_LENGTH, &count) == 0);
+    client_limit.room = 1 << 17;
+    CHECK(SSL_write_early_data(pair.client, early, 10, &count) == 0);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_LENGTH && ERR_get_error() == 0);
+    CHECK(SSL_do_handshake(pair.client) == -1 && SSL_get_error(pair.client, -1) == SSL_ERROR_SYSCALL);
+    CHECK(strcmp(SSL_state_string(pair.client), "SSLERR") == 0);
     free_pair(&pair);
 }
 
@@ -419,6 +434,7 @@ void test_early_data(void) {
         interrupted_answer(interruption);
     }
     too_much();
+    shortened_write();
     too_long();
     replayed_bytes(0);
     replayed_bytes(SSL_SESS_CACHE_NO_INTERNAL_LOOKUP);

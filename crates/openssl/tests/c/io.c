@@ -134,7 +134,8 @@ static void repeated(int version, long mode, int move) {
     free_pair(&pair);
 }
 
-/* Another write instead of the blocked one is an error, and the blocked one can still be repeated. */
+/* Another write instead of the blocked one is an error, and the blocked one can still be repeated. A shorter one fails
+   the connection. */
 static void bad_retry(void) {
     struct pair pair = new_pair(TLS1_3_VERSION, 20000);
     static char data[100000], other[100000], received[100000];
@@ -144,8 +145,6 @@ static void bad_retry(void) {
     CHECK(SSL_get_error(pair.client, -1) == SSL_ERROR_WANT_WRITE);
     CHECK(SSL_write(pair.client, other, sizeof other) == -1);
     CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_WRITE_RETRY);
-    CHECK(SSL_write(pair.client, data, 10) == -1);
-    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_LENGTH);
     CHECK(ERR_peek_error() == 0);
     int done = 0, got = 0;
     while (!done || got < (int)sizeof data) {
@@ -156,6 +155,11 @@ static void bad_retry(void) {
             got += count;
     }
     CHECK(memcmp(data, received, sizeof data) == 0);
+    CHECK(SSL_write(pair.client, data, sizeof data) == -1);
+    CHECK(SSL_write(pair.client, data, 10) == -1 && SSL_get_error(pair.client, -1) == SSL_ERROR_SSL);
+    CHECK(ERR_GET_REASON(ERR_get_error()) == SSL_R_BAD_LENGTH && SSL_in_init(pair.client));
+    CHECK(SSL_read(pair.client, received, 1) == -1 && SSL_get_error(pair.client, -1) == SSL_ERROR_SYSCALL);
+    CHECK(ERR_peek_error() == 0);
     free_pair(&pair);
 }
 
