@@ -80,7 +80,7 @@ pub(crate) struct Ssl {
     /// The write of the program that the BIO interrupted.
     pub(crate) interrupted: Cell<Option<writing::Write>>,
     /// The message of the program that is not written yet.
-    pub(crate) waiting: Cell<Option<writing::WaitingMessage>>,
+    pub(crate) waiting: Cell<Option<state::WaitingMessage>>,
     /// Whether the client has not answered a server's request for a certificate after the
     /// handshake.
     pub(crate) awaits_certificate: Cell<bool>,

@@ -13,9 +13,9 @@ use super::Ssl;
 use super::alerts::FATAL;
 use super::pump::Moved;
 use super::reading::Next;
-use super::state::{Side, Want};
+use super::state::{Side, WaitingMessage, Want};
 use super::steps::Unanswered;
-use super::writing::{Transfer, WaitingMessage};
+use super::writing::Transfer;
 use crate::errors::{self, reasons};
 use crate::settings::options::{
     SENT_SHUTDOWN, VERIFY_CLIENT_ONCE, VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER,

@@ -3,8 +3,7 @@
 use tercel::ReceiveBuffer;
 
 use super::Ssl;
-use super::state::Want;
-use super::writing::{NO_UPDATE, WaitingMessage};
+use super::state::{NO_UPDATE, WaitingMessage, Want};
 use crate::errors::{self, reasons};
 use crate::lock::current_thread;
 use crate::objects::bio::{Bio, Transferred};

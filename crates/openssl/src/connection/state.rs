@@ -46,6 +46,20 @@ pub(crate) enum Want {
     RetryVerify,
 }
 
+/// The type of no key update (`SSL_KEY_UPDATE_NONE`).
+pub(crate) const NO_UPDATE: c_int = -1;
+
+/// A message of the program that is sealed and not written. As with OpenSSL, `SSL_do_handshake`
+/// sends it, and the connection is in a handshake until then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitingMessage {
+    /// A key update of this type, or [`NO_UPDATE`] when its bytes were passed to the BIO, which did
+    /// not accept them.
+    KeyUpdate(c_int),
+    /// A request for a certificate, or the answer.
+    Authentication,
+}
+
 /// What the program received without a reference of its own: it exists until it is replaced.
 #[derive(Default)]
 pub(crate) struct Lent {

@@ -1,7 +1,6 @@
 //! Sending: `SSL_write`, and the bytes that wait for the BIO.
 
 use core::cell::Cell;
-use core::ffi::c_int;
 use core::mem;
 
 use tercel::error::{Error, InternalError};
@@ -9,7 +8,7 @@ use tercel::{Connection, Sender};
 
 use super::Ssl;
 use super::pump::Moved;
-use super::state::{Stage, Want};
+use super::state::{NO_UPDATE, Stage, WaitingMessage, Want};
 use crate::errors::{self, reasons};
 use crate::settings::options::{
     MODE_ACCEPT_MOVING_WRITE_BUFFER, MODE_ENABLE_PARTIAL_WRITE, SENT_SHUTDOWN,
@@ -42,20 +41,6 @@ impl Write {
     fn is_longer_than(self, data: &[u8]) -> bool {
         data.len() < self.written.saturating_add(self.sealed)
     }
-}
-
-/// The type of no key update (`SSL_KEY_UPDATE_NONE`).
-pub(crate) const NO_UPDATE: c_int = -1;
-
-/// A message of the program that is sealed and not written. As with OpenSSL, `SSL_do_handshake`
-/// sends it, and the connection is in a handshake until then.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WaitingMessage {
-    /// A key update of this type, or [`NO_UPDATE`] when its bytes were passed to the BIO, which did
-    /// not accept them.
-    KeyUpdate(c_int),
-    /// A request for a certificate, or the answer.
-    Authentication,
 }
 
 impl Unsent {

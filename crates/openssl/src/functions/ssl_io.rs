@@ -4,8 +4,8 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
-use crate::connection::state::{Side, Want};
-use crate::connection::writing::{NO_UPDATE, Transfer, WaitingMessage};
+use crate::connection::state::{NO_UPDATE, Side, WaitingMessage, Want};
+use crate::connection::writing::Transfer;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
 use crate::settings::options::RECEIVED_SHUTDOWN;
