@@ -37,6 +37,7 @@ const WITHOUT_SERVICES: &[&str] = &[
     "Prk::max_output_len",
     "PublicKey::algorithms",
     "PublicKey::bits",
+    "PublicKey::from_legacy_spki",
     "PublicKey::from_raw",
     "PublicKey::from_spki",
     "PublicKey::kind",
@@ -60,6 +61,10 @@ const WITHOUT_SERVICES: &[&str] = &[
     "hash_lanes",
     "use_hash_lanes",
     "wipe",
+    "SignatureCache::contains",
+    "SignatureCache::insert",
+    "SignatureCache::is_empty",
+    "SignatureCache::len",
 ];
 
 /// Functions that are not run, and are not approved. PKCS#12 derives keys by a function of its own,

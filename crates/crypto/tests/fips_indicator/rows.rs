@@ -3,8 +3,9 @@
 use tercel_crypto::{
     AeadAlgorithm, AeadKey, Expansion, Hash, HashAlgorithm, HeaderProtectionKey, HmacKey, HpkeKey,
     HpkeRecipient, HpkeSender, HpkeSuite, InterleavedHash, KeyExchange, KeyExchangeAlgorithm as Kx,
-    KeyKind, Mac, PartsHash, Prk, PublicKey, RandomNonceKey, RecordKey, RecordNonces, Signer,
-    SigningKey, Tls12Prf, expand_batch, fill_random, hkdf_extract, mac_batch, sha1_name,
+    KeyKind, Mac, PartsHash, Prk, PublicKey, RandomNonceKey, RecordKey, RecordNonces,
+    SignatureCache, Signer, SigningKey, Tls12Prf, expand_batch, fill_random, hkdf_extract,
+    mac_batch, sha1_name,
 };
 
 use crate::Table;
@@ -29,6 +30,8 @@ pub(crate) fn hashes(table: &mut Table) {
     }
     let parts = PartsHash::new();
     table.approved("PartsHash::finish", "SHA-256", 1, || parts.finish());
+    let cache = table.approved("SignatureCache::new", 2, 1, || SignatureCache::new(2).unwrap());
+    table.approved("SignatureCache::digest", "SHA-256", 1, || cache.digest([b"a", b"b"]));
     table.approved("sha1_name", "SHA-1", 1, || sha1_name(b"a"));
 }
 
@@ -158,6 +161,9 @@ pub(crate) fn other_messages(table: &mut Table) {
         });
         table.approved("AeadKey::open_in_place", algorithm, 1, || {
             key.open_in_place(&nonce(1), b"a", &mut sealed).unwrap()
+        });
+        table.not_approved("AeadKey::seal_with_separate_tag", algorithm, (1, 0), OWN_NONCE, || {
+            key.seal_with_separate_tag(&nonce(2), b"a", &mut sealed).unwrap()
         });
         let key = HeaderProtectionKey::new(algorithm, &[7; 32][..algorithm.key_len()]).unwrap();
         let reason = "the indicator does not count single AES blocks (QUIC)";
