@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Functions that use no cryptographic service, or only prepare one or feed it.
+// The functions below use no service of the module.
 const WITHOUT_SERVICES: &[&str] = &[
     "AeadAlgorithm::key_len",
     "AeadKey::algorithm",
