@@ -71,11 +71,10 @@ impl Ssl {
         fields.host_name = name;
         let is_server = self.side.get() == Some(Side::Server);
         let resumes = is_server && info.resumed;
-        // A server's session may have data of the program, which was set in a callback.
-        let begun = self.session.borrow().clone();
-        let is_begun = |begun: &Arc<Session>| is_server || !begun.fields().is_resumable();
-        let begun = begun.filter(|_| !info.resumed && self.received_session.get());
-        let begun = begun.filter(is_begun);
+        // The session of this handshake may have data of the program, which a callback has set.
+        let is_full = !info.resumed && self.received_session.get();
+        let begun = self.session.borrow().clone().filter(|_| is_full);
+        let begun = begun.filter(|begun| is_server || !begun.fields().is_resumable());
         if let Some(begun) = &begun {
             fields.keep_added(&begun.fields());
         }
@@ -162,20 +161,19 @@ impl Ssl {
     /// The session of the connection, or the one that a client offers. It exists from the
     /// ClientHello on, and is complete after the handshake.
     pub(crate) fn current_session(&self) -> Option<Arc<Session>> {
-        let has_begun = !matches!(*self.stage.borrow(), Stage::New | Stage::Connected(_));
+        let own = self.session.borrow().clone();
+        if matches!(*self.stage.borrow(), Stage::New | Stage::Connected(_)) {
+            return own;
+        }
         let begins = match self.side.get() {
-            Some(Side::Server) => has_begun && self.hello.borrow().is_some(),
-            Some(Side::Client) => {
-                let offered = self.session.borrow().clone();
-                has_begun && !offered.is_some_and(|offered| offered.fields().is_resumable())
-            }
+            Some(Side::Server) if self.hello.borrow().is_none() => false,
+            Some(Side::Server) => match self.session_found() {
+                Some(found) => return Some(found),
+                None => true,
+            },
+            Some(Side::Client) => !own.is_some_and(|offered| offered.fields().is_resumable()),
             None => false,
         };
-        if begins && self.side.get() == Some(Side::Server) {
-            if let Some(found) = self.session_found() {
-                return Some(found);
-            }
-        }
         if begins && !self.received_session.replace(true) {
             let settings = self.settings();
             let fields = Fields {

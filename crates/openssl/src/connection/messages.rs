@@ -9,7 +9,7 @@ use tercel::message_tap::{Direction, MessageTap};
 use tercel::wire::{ContentType, HandshakeType as T, ProtocolVersion};
 
 use super::Ssl;
-use super::state::{FINISHED, Side};
+use super::state::{FINISHED, Side, UPDATE_REQUESTED};
 use super::tap::{self, Message};
 use crate::settings::Settings;
 use crate::settings::callbacks::SslPointer;
@@ -144,7 +144,8 @@ impl Ssl {
         let kind = content.first().map(|kind| T(*kind));
         // The request follows the header of the message. RFC 9846 4.7.3
         if content_type == ContentType::HANDSHAKE && kind == Some(T::KEY_UPDATE) {
-            let is_requested = content.get(4) == Some(&UPDATE_REQUESTED);
+            let request = content.get(4).copied().map(c_int::from);
+            let is_requested = request == Some(UPDATE_REQUESTED);
             self.owes_update.set(self.owes_update.get() || is_requested);
         }
         match (content_type, kind) {
@@ -313,9 +314,6 @@ fn after(side: Side, direction: Direction, kind: T) -> Option<MessageState> {
     let fits = |state: &&State| (state.0, state.1, state.2) == (side, direction, kind);
     STATES.iter().find(fits).map(|state| (state.3, state.4))
 }
-
-/// The value of `request_update` that requests an update. RFC 9846 4.7.3
-const UPDATE_REQUESTED: u8 = 1;
 
 /// The number and the text of a state.
 pub(crate) type MessageState = (c_int, &'static CStr);

@@ -103,7 +103,7 @@ pub(crate) struct Ssl {
     made: RefCell<Vec<server_sessions::MadeSession>>,
     /// TLS 1.2: the session that the client can resume by its ID.
     known_to_client: RefCell<Weak<Session>>,
-    /// What callbacks see after the step that runs.
+    /// The messages and lines that callbacks see after the step that runs.
     left: RefCell<Option<Box<tap::Left>>>,
     pub(crate) want: Cell<Want>,
     pub(crate) shutdown: Cell<c_int>,

@@ -13,16 +13,13 @@ use super::Ssl;
 use super::alerts::FATAL;
 use super::pump::Moved;
 use super::reading::Next;
-use super::state::{Side, WaitingMessage, Want};
+use super::state::{Side, UPDATE_NOT_REQUESTED, UPDATE_REQUESTED, WaitingMessage, Want};
 use super::steps::Unanswered;
-use super::writing::Transfer;
+use super::writing::{Transfer, is_closed};
 use crate::errors::{self, reasons};
 use crate::settings::options::{
     SENT_SHUTDOWN, VERIFY_CLIENT_ONCE, VERIFY_FAIL_IF_NO_PEER_CERT, VERIFY_PEER,
 };
-
-const UPDATE_NOT_REQUESTED: c_int = 0;
-const UPDATE_REQUESTED: c_int = 1;
 
 impl Ssl {
     /// Updates the key of this side, and requests that the peer does so, too, if `kind` says that.
@@ -262,12 +259,6 @@ impl Ssl {
         }
         self.want.set(Want::Nothing);
     }
-}
-
-/// Whether the sender has sent close_notify. As with OpenSSL, later messages of the application
-/// then succeed; this library does not send them. RFC 9846 6.1
-fn is_closed(error: Error) -> bool {
-    error == Error::Internal(InternalError::Closed)
 }
 
 #[cfg(test)]

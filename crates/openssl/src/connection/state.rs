@@ -46,8 +46,11 @@ pub(crate) enum Want {
     RetryVerify,
 }
 
-/// The type of no key update (`SSL_KEY_UPDATE_NONE`).
+/// The types of key updates (`SSL_KEY_UPDATE_*`); there is none, or it requests no update of the
+/// peer, or one. RFC 9846 4.7.3
 pub(crate) const NO_UPDATE: c_int = -1;
+pub(crate) const UPDATE_NOT_REQUESTED: c_int = 0;
+pub(crate) const UPDATE_REQUESTED: c_int = 1;
 
 /// A message of the program that is sealed and not written. As with OpenSSL, `SSL_do_handshake`
 /// sends it, and the connection is in a handshake until then.

@@ -1,4 +1,4 @@
-//! What callbacks see after a step: messages and lines of the key log, which objects inside of a
+//! Messages and lines of the key log, which callbacks see after a step, and objects inside of a
 //! configuration receive during the step. Connections share these objects, which find the
 //! connection by the thread that runs the step.
 //!
@@ -48,7 +48,7 @@ impl Tapped {
     }
 }
 
-/// What a step leaves for callbacks.
+/// The messages and lines that a step leaves for callbacks.
 #[derive(Default)]
 pub(super) struct Left {
     messages: Vec<Message>,

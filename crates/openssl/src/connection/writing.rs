@@ -43,6 +43,12 @@ impl Write {
     }
 }
 
+/// Whether this is the error of a sender that has sent close_notify. As with OpenSSL, messages that
+/// the application sends then succeed; this library does not send them. RFC 9846 6.1
+pub(super) fn is_closed(error: Error) -> bool {
+    error == Error::Internal(InternalError::Closed)
+}
+
 impl Unsent {
     fn end(&self) -> usize {
         self.end.unwrap_or(self.bytes.len())
@@ -264,7 +270,7 @@ impl Ssl {
         match sealed {
             Some(Ok(())) => Some(()),
             // The peer's data can still be read.
-            Some(Err(error)) if error == Error::Internal(InternalError::Closed) => {
+            Some(Err(error)) if is_closed(error) => {
                 errors::push_error(error, None);
                 None
             }

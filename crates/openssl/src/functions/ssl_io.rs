@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uchar, c_void};
 
 use super::{FAIL, OK, bytes, room, store};
 use crate::connection::Ssl;
-use crate::connection::state::{NO_UPDATE, Side, WaitingMessage, Want};
+use crate::connection::state::{NO_UPDATE, Side, UPDATE_NOT_REQUESTED, WaitingMessage, Want};
 use crate::connection::writing::Transfer;
 use crate::entry::functions;
 use crate::errors::{self, reasons};
@@ -118,7 +118,7 @@ functions! {
         match ssl.waiting.get() {
             Some(WaitingMessage::KeyUpdate(kind)) => kind,
             // The answer to the peer, without a request.
-            _ if ssl.owes_update.get() => 0,
+            _ if ssl.owes_update.get() => UPDATE_NOT_REQUESTED,
             _ => NO_UPDATE,
         }
     }
