@@ -14,7 +14,7 @@ use crate::archive::sha256;
 use crate::builder::{Builder, output};
 use crate::package::entries;
 
-/// What a package of the workspace is made of.
+/// The components of a package of the workspace.
 #[derive(Debug)]
 pub(crate) struct Bill {
     root: Id,

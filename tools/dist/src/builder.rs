@@ -112,7 +112,7 @@ impl Builder {
             command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
             let rustc = output(Command::new("rustc").args(["--print", "sysroot"]))? + "/bin/rustc";
             command.env("RUSTC", env::current_exe()?).env(RUSTC, rustc);
-            // What is needed was fetched for the first build. Certificates may have expired then.
+            // The first build has fetched the crates. Certificates may have expired on this date.
             command.env("CARGO_NET_OFFLINE", "true");
         }
         Ok(command)

@@ -52,7 +52,7 @@ pub(crate) fn write(
         }
     } else if package.section == "libs" {
         texts.push(("triggers", "activate-noawait ldconfig\n".to_owned(), 0o644));
-        // What packages of programs that are linked with the library depend on.
+        // Packages of programs that are linked with the library depend on this.
         let (major, version) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION"));
         let needed = format!("libtercel {major} {} (>= {version})\n", package.name);
         texts.push(("shlibs", needed, 0o644));

@@ -8,16 +8,16 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::unistd::geteuid;
 use tercel_harness::backend::{Backend, Behaviour};
 use tercel_harness::pki::{Authority, Key, Leaf, SERVER_NAME};
 use tercel_harness::ports::free_port;
 use tercel_harness::process::{Process, Signal};
 use tercel_harness::program;
+use tercel_harness::proxy::wait_for;
 
 use crate::builder::{Builder, SHARED, output, remove_folder, run};
 use crate::release::Release;
@@ -133,7 +133,7 @@ fn base(builder: &Builder, suite: &str) -> Result<PathBuf> {
     remove_folder(&new)?;
     let mut debootstrap = Command::new("debootstrap");
     debootstrap.args(["--variant=minbase", "--include=adduser", suite]).arg(&new).arg(mirror);
-    // Its log is long.
+    // The log of debootstrap is long.
     output(&mut debootstrap)?;
     let part = archive.with_extension("part");
     let mut tar = Command::new("tar");
@@ -266,7 +266,7 @@ impl System {
         activate.arg(format!("--userspec={user}:{group}")).arg(&self.root);
         activate.args(start.context("no ExecStart")?.split_whitespace());
         let mut service = Process::start(activate)?;
-        wait_for(&mut service, "Listening on")?;
+        wait_for_words(&service, "Listening on")?;
         self.ask(&address, &first)?;
         let owner = fs::metadata(format!("/proc/{}", service.id()))?.uid();
         ensure!(owner == user, "the service runs as user {owner}, not {user}");
@@ -274,7 +274,7 @@ impl System {
         let second = Authority::new("second", Key::P256)?;
         self.write_certificate(&second, group)?;
         service.signal(Signal::SIGHUP)?;
-        wait_for(&mut service, "configuration reloaded")?;
+        wait_for_words(&service, "configuration reloaded")?;
         self.ask(&address, &second)?;
         service.signal(Signal::SIGTERM)?;
         let status = service.wait(LIMIT)?;
@@ -305,7 +305,7 @@ impl System {
         Ok(())
     }
 
-    /// What an administrator may have changed: no configuration, keys that remain, a linked folder.
+    /// Changes of an administrator: no configuration, keys that remain, a linked folder.
     fn check_administrators_files(&self, package: &Path) -> Result<()> {
         self.install(package)?;
         fs::remove_file(self.path("etc/tercel/proxy.toml"))?;
@@ -344,7 +344,7 @@ impl System {
             if Path::new("/etc/debian_version").exists() {
                 rpm.arg("--force-debian");
             }
-            // What it requires is installed by another package manager.
+            // Another package manager has installed the requirements.
             output(rpm.arg("--root").arg(&self.root).args([option, "--nodeps", what]))
         };
         rpm("--install", &package.to_string_lossy())?;
@@ -362,15 +362,9 @@ impl System {
     }
 }
 
-fn wait_for(process: &mut Process, words: &str) -> Result<()> {
-    let deadline = Instant::now() + LIMIT;
-    while Instant::now() < deadline {
-        if process.all_output().contains(words) {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    bail!("no {words:?} in: {}", process.all_output())
+fn wait_for_words(process: &Process, words: &str) -> Result<()> {
+    let waited = wait_for(words, LIMIT, || process.all_output().contains(words));
+    waited.map(drop).with_context(|| process.all_output())
 }
 
 fn first_difference(before: &str, after: &str) -> String {

@@ -1,4 +1,4 @@
-//! What packages contain, and where: once for Debian's packages and RPM's.
+//! The content of packages, and its places: once for Debian's packages and RPM's.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -32,7 +32,7 @@ pub(crate) struct Item {
     pub(crate) mode: u32,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug)]
 pub(crate) enum Kind {
     File(PathBuf),
@@ -48,7 +48,7 @@ pub(crate) enum System {
     Rpm,
 }
 
-/// What all packages of the program contain.
+/// The files in all packages of the program.
 #[derive(Debug)]
 pub(crate) struct ProgramFiles {
     pub(crate) program: PathBuf,

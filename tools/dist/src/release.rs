@@ -16,7 +16,7 @@ use crate::{deb, image, rpm};
 /// The address of the sources.
 pub(crate) const HOMEPAGE: &str = env!("CARGO_PKG_REPOSITORY");
 
-/// What was made.
+/// The files that were made.
 #[derive(Debug)]
 pub(crate) struct Release {
     /// The folder of the files.

@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use nix::unistd::geteuid;
 use serde_json::Value;
 use tercel_harness::folder::TemporaryFolder;
 use tercel_harness::process::{Process, Signal};
 use tercel_harness::program;
+use tercel_harness::proxy::wait_for;
 
 use crate::architecture::Architecture;
 use crate::builder::{Builder, output, run};
@@ -110,19 +110,13 @@ impl Root {
 
 /// The address in the first line of a server.
 fn address(server: &mut Process) -> Result<String> {
-    let deadline = Instant::now() + START;
-    while Instant::now() < deadline {
-        let text = server.output().text();
-        if let Some((line, _)) = text.split_once('\n') {
-            let address = line.strip_prefix("listening on ").context("no address")?;
-            return Ok(address.to_owned());
-        }
-        if let Some(status) = server.ended()? {
-            bail!("the server ended, {status}: {}", server.all_output());
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    bail!("the server has no address after {START:?}")
+    wait_for("an address of the server, or its end", START, || {
+        server.output().text().contains('\n') || !matches!(server.ended(), Ok(None))
+    })?;
+    let text = server.output().text();
+    let address = text.split_once('\n').and_then(|(line, _)| line.strip_prefix("listening on "));
+    let address = address.with_context(|| format!("no address: {}", server.all_output()))?;
+    Ok(address.to_owned())
 }
 
 fn static_program(made: &Program) -> Result<()> {
@@ -143,7 +137,7 @@ fn oci_image(file: &Path, architecture: Architecture) -> Result<()> {
         umoci.arg("--rootless");
     }
     run(umoci.arg(&bundle))?;
-    // What a runtime would start.
+    // A runtime would start this process.
     let config: Value = serde_json::from_slice(&fs::read(bundle.join("config.json"))?)?;
     let process = &config["process"];
     let user = process["user"]["uid"].as_u64();
