@@ -34,7 +34,7 @@ fn row(line: &str) -> Option<(&str, &str)> {
     (advisory != "advisory").then_some((reason, tests))
 }
 
-/// What is wrong with a cell: a list of files, each with the name of a test if the file is in Rust.
+/// The faults of a cell: a list of files, each with the name of a test if the file is in Rust.
 fn faults(cell: &str, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     if SECTIONS.contains(&cell) {
         return Vec::new();

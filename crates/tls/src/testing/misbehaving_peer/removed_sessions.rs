@@ -168,7 +168,7 @@ impl Ends {
     }
 }
 
-/// What a client sends in place of its Finished.
+/// The record that a client sends in place of its Finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     WrongContent,
